@@ -1,0 +1,37 @@
+"""Aesara graphs, loops above all, at hand-written speed in Numba and JAX.
+
+Importing this package makes the modes ``"NUMBA_FIXED"`` and ``"JAX_FIXED"``
+known to Aesara.  The import itself is cheap: where Aesara is not imported yet,
+the modes are registered at the moment it is, and neither Numba nor JAX is
+imported before one of the modes compiles a function.
+
+>>> import fixed_modes
+>>> import numpy as np, aesara, aesara.tensor as at
+>>> x = at.dvector("x")
+>>> f = aesara.function([x], (2 * x).sum(), mode="NUMBA_FIXED")
+>>> float(f(np.arange(3.0)))
+6.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fixed_modes import startup
+from fixed_modes._version import __version__
+
+if TYPE_CHECKING:
+    from fixed_modes.modes import JAX_FIXED, NUMBA_FIXED
+
+__all__ = ["JAX_FIXED", "NUMBA_FIXED", "__version__"]
+
+startup.register_with_aesara()
+
+
+def __getattr__(name: str) -> Any:
+    """Give the two `Mode` objects on first use: building them imports Aesara."""
+    if name in ("NUMBA_FIXED", "JAX_FIXED"):
+        from fixed_modes import modes
+
+        return getattr(modes, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

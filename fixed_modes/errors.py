@@ -1,0 +1,30 @@
+"""Errors that say which op, in which scan, made where."""
+
+from __future__ import annotations
+
+from aesara.graph.basic import Apply
+from aesara.graph.utils import get_variable_trace_string
+
+
+class UnsupportedOpError(NotImplementedError):
+    """An op, or a type, that a back end has no conversion for."""
+
+
+def describe_node(node: Apply, scans: tuple[str, ...] = ()) -> str:
+    """Say what a node is, which scans it stands in, and where the user made it.
+
+    Parameters
+    ----------
+    node
+        The node.
+    scans
+        Names of the scans around it, outermost first.
+    """
+    lines = [f"Op: {node.op} ({type(node.op).__module__}.{type(node.op).__name__})"]
+    lines.append("Inputs: " + ", ".join(f"{i} {i.type}" for i in node.inputs))
+    if scans:
+        lines.append("Inside: " + " > ".join(scans))
+    trace = get_variable_trace_string(node.outputs[0]) if node.outputs else ""
+    if trace:
+        lines.append(trace.strip())
+    return "\n".join(lines)

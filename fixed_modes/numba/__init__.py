@@ -1,0 +1,1 @@
+"""The Numba back end: one graph becomes one module of generated source."""

@@ -1,0 +1,1 @@
+"""Graph rewrites that both back ends share."""
