@@ -4,7 +4,9 @@
 ``numba.core.decorators._jit(..., impl_kind="generated")``.  Numba 0.59 removed
 that kind, so the import fails there.  For the time of the import alone `_jit`
 also understands it, with an equivalent built on `numba.extending.overload`.
-Numba itself is the same before and after.
+The dispatch also swaps LLVM pass managers that Numba 0.62 no longer has, to
+optimise reductions harder; there it goes without.  Numba itself is the same
+before and after.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Callable, Iterator
 
 _DISPATCH = "aesara.link.numba.dispatch"
@@ -33,6 +35,10 @@ def ensure_stock_dispatch_imports() -> None:
         else:
             with _jit_that_knows_generated():
                 importlib.import_module(_DISPATCH)
+        if not _has_cheap_pass_manager():
+            for name in ("basic", "elemwise"):
+                module = importlib.import_module(f"{_DISPATCH}.{name}")
+                module.use_optimized_cheap_pass = nullcontext  # type: ignore[attr-defined]
 
 
 def _has_generated_jit() -> bool:
@@ -41,6 +47,12 @@ def _has_generated_jit() -> bool:
     from numba.core import decorators
 
     return "impl_kind" in inspect.signature(decorators._jit).parameters
+
+
+def _has_cheap_pass_manager() -> bool:
+    from numba.core.registry import cpu_target
+
+    return hasattr(cpu_target.target_context._internal_codegen, "_mpm_cheap")
 
 
 @contextmanager
