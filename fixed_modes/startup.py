@@ -1,14 +1,113 @@
-"""Registers the modes at the moment Aesara is imported, or at once if it is."""
+"""Makes Aesara know the modes, now or at the moment it is imported.
+
+Two things have to happen, at two moments of ``import aesara``:
+
+* after ``aesara.configparser`` is loaded and before the configuration variables
+  are added, so that a mode name from ``AESARA_FLAGS`` or ``.aesararc`` is accepted;
+* after all of Aesara is loaded, so that there are classes to build the modes from.
+
+The finder in the module ``_fixed_modes_startup`` calls the two functions for it.
+Nothing here imports Aesara where the program has not done so.
+"""
 
 from __future__ import annotations
 
 import sys
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+import _fixed_modes_startup
+
+MODE_NAMES = ("NUMBA_FIXED", "JAX_FIXED")
 
 
 def register_with_aesara() -> None:
-    """Make the modes known to Aesara now, or as soon as it is imported."""
-    import aesara  # noqa: F401
+    """Make the modes known to Aesara now, or as soon as it is imported.
+
+    Raises
+    ------
+    ValueError
+        If Aesara is imported already and a name is taken by another mode.
+    """
+    aesara = sys.modules.get("aesara")
+    if aesara is None or _is_being_imported(aesara):
+        _fixed_modes_startup.install()
+    else:
+        aesara_is_loaded()
+
+
+def hook_is_active() -> bool:
+    """Say whether the start-up hook has run in this interpreter.
+
+    It has not where ``FIXED_MODES_STARTUP=0`` is set, and where the package is
+    imported from a directory in which it was not installed.
+    """
+    return _fixed_modes_startup.installed_at_start
+
+
+def configparser_is_loaded(configparser: ModuleType) -> None:
+    """Catch the one call that adds the variable ``mode`` to the configuration."""
+    parser = configparser.AesaraConfigParser
+    stock_add = parser.add
+
+    @wraps(stock_add)
+    def add(self: Any, name: str, doc: str, configparam: Any, in_c_key: bool = True) -> Any:
+        if name == "mode":
+            accept_mode_names(configparam)
+            if parser.add is add:
+                parser.add = stock_add
+        return stock_add(self, name, doc, configparam, in_c_key)
+
+    parser.add = add
+
+
+def aesara_is_loaded() -> None:
+    """Make ``aesara.config.mode`` accept the names, and register the modes."""
+    # Waits, where another thread is in the middle of importing it.
+    import aesara
 
     from fixed_modes import modes
 
     modes.register()
+    accept_mode_names(type(aesara.config).__dict__["mode"])
+
+
+def accept_mode_names(param: Any) -> None:
+    """Let the configuration variable ``mode`` take the names of the modes.
+
+    Parameters
+    ----------
+    param
+        Aesara's `ConfigParam` for ``mode``.  One that takes them already is left
+        as it is.
+    """
+    stock_filter = param._apply
+    if getattr(stock_filter, "accepts_fixed_modes", False):
+        return
+
+    @wraps(stock_filter)
+    def filter_mode(value: Any) -> Any:
+        if isinstance(value, str) and value in MODE_NAMES:
+            return value
+        try:
+            return stock_filter(value)
+        except ValueError as exc:
+            raise ValueError(_with_our_names(str(exc))) from None
+
+    filter_mode.accepts_fixed_modes = True  # type: ignore[attr-defined]
+    param._apply = filter_mode
+
+
+def _with_our_names(message: str) -> str:
+    """Add the names to the list of names in Aesara's message."""
+    names, bracket, rest = message.partition("]")
+    ours = ", ".join(repr(name) for name in MODE_NAMES)
+    if not bracket:
+        return f"{message} (or one of {ours})"
+    return f"{names}, {ours}{bracket}{rest}"
+
+
+def _is_being_imported(module: ModuleType) -> bool:
+    # The import system's own mark; Python offers no public way to ask.
+    return bool(getattr(module.__spec__, "_initializing", False))
