@@ -57,7 +57,7 @@ class AesaraFinder:
     """
 
     def __init__(self) -> None:
-        self._asking: "set[tuple[str, int]]" = set()
+        self._asking: set[tuple[str, int]] = set()
 
     def find_spec(
         self, name: str, path: "Any" = None, target: "Optional[ModuleType]" = None
