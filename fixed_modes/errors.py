@@ -28,3 +28,7 @@ def describe_node(node: Apply, scans: tuple[str, ...] = ()) -> str:
     if trace:
         lines.append(trace.strip())
     return "\n".join(lines)
+
+
+class FixedModesWarning(UserWarning):
+    """Something works, but not as a user of these modes would expect."""

@@ -6,10 +6,13 @@ from typing import Any
 
 from aesara.compile import mode as aesara_mode
 from aesara.compile.mode import Mode
+from aesara.graph.rewriting.basic import GraphRewriter
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
 from fixed_modes.jax.linker import FixedJAXLinker
 from fixed_modes.numba.linker import FixedNumbaLinker
+from fixed_modes.rewrites.flags import FlaggedRewriter
+from fixed_modes.rewrites.query import with_own_rewrites
 
 
 class FixedMode(Mode):
@@ -23,6 +26,14 @@ class FixedMode(Mode):
     def __setstate__(self, state: tuple[Any, Any]) -> None:
         super().__setstate__(state)
         self.linker.rewrites = self._optimizer
+
+    @property
+    def optimizer(self) -> GraphRewriter:
+        """The rewriter of the mode."""
+        rewriter = self._optimizer
+        if isinstance(rewriter, RewriteDatabaseQuery):
+            rewriter = self.optdb.query(with_own_rewrites(rewriter))
+        return FlaggedRewriter(rewriter)
 
 
 # One class for each mode: `aesara.compile.mode.get_mode` keeps the default mode

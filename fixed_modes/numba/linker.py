@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from aesara.graph.basic import Variable
+from aesara.graph.fg import FunctionGraph
 from aesara.link.numba.linker import NumbaLinker
+from aesara.tensor.random.type import RandomStateType
 
+from fixed_modes.errors import describe_node
+from fixed_modes.inner_graphs import walk_nodes
 from fixed_modes.linker import InnerGraphLinker
+
+if TYPE_CHECKING:
+    from fixed_modes.numba.module import CompiledGraph
 
 
 class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
@@ -22,3 +31,39 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
                 "The mode NUMBA_FIXED needs Numba, which can't be imported here "
                 f"({exc}). Install it with: pip install numba"
             ) from exc
+        refuse_legacy_random_states(self.fgraph)
+
+    def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> CompiledGraph:
+        from fixed_modes.numba.compat import ensure_stock_dispatch_imports
+
+        ensure_stock_dispatch_imports()
+        from fixed_modes.numba.module import CompiledGraph
+
+        return CompiledGraph(fgraph)
+
+    def jit_compile(self, fn: CompiledGraph) -> CompiledGraph:
+        return fn
+
+    def output_filter(self, var: Variable, out: Any) -> Any:
+        if isinstance(out, np.ndarray):
+            return out
+        return super().output_filter(var, out)
+
+
+def refuse_legacy_random_states(fgraph: FunctionGraph) -> None:
+    """Raise where a graph draws from a `numpy.random.RandomState`.
+
+    Raises
+    ------
+    TypeError
+        Names the op and says how to change the graph.
+    """
+    for node, _, scans in walk_nodes(fgraph):
+        if any(isinstance(v.type, RandomStateType) for v in (*node.inputs, *node.outputs)):
+            raise TypeError(
+                "NUMBA_FIXED can't draw from a numpy.random.RandomState, which Numba does "
+                "not support. Use a numpy.random.Generator: RandomStream(seed) makes one "
+                "by default (leave out rng_ctor=numpy.random.RandomState), and "
+                "aesara.shared(numpy.random.default_rng(seed)) holds one.\n"
+                f"{describe_node(node, scans)}"
+            )

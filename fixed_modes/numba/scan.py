@@ -1,0 +1,408 @@
+"""Writes a `Scan` as a loop; `Scan.perform` is the semantics.
+
+Each recurrent or mapped output of a scan has a buffer: an array whose first
+axis is time, used as a ring where it is shorter than the loop.  Row ``at`` of
+the ring is where the present step writes; a tap of -1 is the row before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Callable
+
+from aesara.graph.basic import Apply, Variable
+from aesara.graph.fg import FunctionGraph
+from aesara.scan.op import Scan
+from aesara.tensor.random.type import RandomType
+from aesara.tensor.type import TensorType
+
+from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.supervisor import may_destroy_outer_input
+
+
+@dataclass
+class Buffer:
+    """A recurrent state with its buffer: mit-mot, mit-sot or sit-sot.
+
+    Attributes
+    ----------
+    outer
+        The outer input: the buffer with the initial rows.
+    taps_in, inputs
+        The taps that a step reads, and the inner inputs that get them.
+    taps_out, results
+        The taps that a step writes, and the inner outputs that go there.
+    may_destroy
+        Whether the outer graph hands over the buffer itself.
+    is_mit_mot
+        A mit-mot buffer is returned as it stands after the last step.
+    """
+
+    outer: Variable
+    taps_in: tuple[int, ...]
+    inputs: list[Variable]
+    taps_out: tuple[int, ...]
+    results: list[Variable]
+    may_destroy: bool
+    is_mit_mot: bool = False
+    name: str = ""
+    at: str = ""
+    length: str = ""
+    rows: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def first_row(self) -> int:
+        """The row that the first step writes (for a mit-mot, the base of its taps)."""
+        return -min(self.taps_in)
+
+    def allocate(self, writer: Writer, steps: str) -> None:
+        source = writer.name(self.outer)
+        self.name = writer.fresh((self.outer.name or "state") + "_buffer")
+        self.length = writer.fresh(f"{self.name}_length")
+        self.at = writer.fresh(f"{self.name}_at")
+        writer.emit(
+            f"{self.name} = {source}" if self.may_destroy else f"{self.name} = {source}.copy()",
+            f"{self.length} = {self.name}.shape[0]",
+        )
+        with writer.block(f"if {steps} > 0 and {self.length} == 0:"):
+            writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
+        writer.emit(f"{self.at} = {self.first_row} % max({self.length}, 1)")
+
+    def read(self, writer: Writer) -> None:
+        self.rows = {}
+        for tap, inner in zip(self.taps_in, self.inputs):
+            value = writer.define(inner, f"{self.name}_tap")
+            writer.emit(f"{value} = {self.name}[{self.row(tap, writer)}]")
+
+    def row(self, tap: int, writer: Writer) -> str:
+        """Give an expression for the row of `tap` in the present step."""
+        if tap == 0:
+            return self.at
+        if tap not in self.rows:
+            row = self.rows[tap] = writer.fresh(f"{self.name}_row")
+            writer.emit(f"{row} = {self.at} {'+' if tap > 0 else '-'} {abs(tap)}")
+            # A true modulo is slow, and rarely needed.
+            with writer.block(f"if {row} < 0 or {row} >= {self.length}:"):
+                writer.emit(f"{row} %= {self.length}")
+        return self.rows[tap]
+
+    def advance(self, writer: Writer) -> None:
+        writer.emit(f"{self.at} += 1")
+        with writer.block(f"if {self.at} == {self.length}:"):
+            writer.emit(f"{self.at} = 0")
+
+
+@dataclass
+class Trace:
+    """The buffer of a mapped output (nit-sot), allocated by the first step."""
+
+    outer: Variable
+    result: Variable
+    name: str = ""
+    at: str = ""
+    length: str = ""
+    first_row: int = 0
+
+    @property
+    def dtype(self) -> str:
+        dtype = self.result.type.dtype
+        return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+
+    def allocate(self, writer: Writer, steps: str) -> None:
+        self.name = writer.fresh((self.result.name or "mapped") + "_trace")
+        self.length = writer.fresh(f"{self.name}_length")
+        self.at = writer.fresh(f"{self.name}_at")
+        writer.emit(f"{self.length} = {writer.name(self.outer)}")
+        with writer.block(f"if {steps} > 0 and {self.length} == 0:"):
+            writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
+        if is_machine_scalar(self.result):
+            shape = f"{self.length} if {steps} > 0 else 0"
+        else:
+            shape = f"({', '.join(['0'] * (self.result.type.ndim + 1))},)"
+        writer.emit(f"{self.name} = np.empty({shape}, {self.dtype})", f"{self.at} = 0")
+
+    def write(self, writer: Writer, step: str) -> None:
+        value = writer.name(self.result)
+        if not is_machine_scalar(self.result):
+            with writer.block(f"if {step} == 0:"):
+                writer.emit(
+                    f"{self.name} = np.empty(({self.length},) + {value}.shape, {self.dtype})"
+                )
+        writer.emit(f"{self.name}[{self.at}] = {value}")
+
+    def advance(self, writer: Writer) -> None:
+        writer.emit(f"{self.at} += 1")
+        with writer.block(f"if {self.at} == {self.length}:"):
+            writer.emit(f"{self.at} = 0")
+
+
+@dataclass
+class Carried:
+    """A shared state without a trace: a generator, or the value of a shared variable."""
+
+    outer: Variable
+    input: Variable
+    result: Variable
+    may_destroy: bool
+    name: str = ""
+
+    def allocate(self, writer: Writer) -> None:
+        self.name = writer.fresh(self.outer.name or "shared")
+        source = writer.name(self.outer)
+        if isinstance(self.outer.type, RandomType) and not self.may_destroy:
+            source = copy_generator(writer, source)
+        writer.emit(f"{self.name} = {source}")
+        writer.bind(self.input, self.name)
+
+
+def copy_generator(writer: Writer, source: str) -> str:
+    """Give an expression for a copy of the generator `source`."""
+    from fixed_modes.numba.random import copy_of_generator
+
+    writer.globals["copy_of_generator"] = copy_of_generator
+    return f"copy_of_generator({source})"
+
+
+class ScanLoop:
+    """The loop of one `Scan` node, in the order in which it is written."""
+
+    def __init__(self, op: Scan, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+        self.op, self.node, self.fgraph, self.writer = op, node, fgraph, writer
+        self.steps = ""
+        self.done = ""
+        self.step = ""
+        self.buffers = [*self._mit_mots(), *self._states()]
+        self.traces = [
+            Trace(outer, result)
+            for outer, result in zip(
+                op.outer_nitsot(node.inputs), op.inner_nitsot_outs(op.inner_outputs)
+            )
+        ]
+        self.carried = [
+            Carried(outer, inner, result, may_destroy_outer_input(fgraph, outer))
+            for outer, inner, result in zip(
+                op.outer_shared(node.inputs),
+                op.inner_shared(op.inner_inputs),
+                op.inner_shared_outs(op.inner_outputs),
+            )
+        ]
+
+    def _mit_mots(self) -> list[Buffer]:
+        op, info = self.op, self.op.info
+        inputs = iter(op.inner_mitmot(op.inner_inputs))
+        results = iter(op.inner_mitmot_outs(op.inner_outputs))
+        return [
+            Buffer(
+                outer=outer,
+                taps_in=tuple(taps_in),
+                inputs=[next(inputs) for _ in taps_in],
+                taps_out=tuple(taps_out),
+                results=[next(results) for _ in taps_out],
+                may_destroy=index in op.destroy_map,
+                is_mit_mot=True,
+            )
+            for index, (outer, taps_in, taps_out) in enumerate(
+                zip(
+                    op.outer_mitmot(self.node.inputs),
+                    info.mit_mot_in_slices,
+                    info.mit_mot_out_slices,
+                )
+            )
+        ]
+
+    def _states(self) -> list[Buffer]:
+        op, info = self.op, self.op.info
+        outers = [*op.outer_mitsot(self.node.inputs), *op.outer_sitsot(self.node.inputs)]
+        taps = [*info.mit_sot_in_slices, *info.sit_sot_in_slices]
+        inputs = iter([*op.inner_mitsot(op.inner_inputs), *op.inner_sitsot(op.inner_inputs)])
+        results = [*op.inner_mitsot_outs(op.inner_outputs), *op.inner_sitsot_outs(op.inner_outputs)]
+        return [
+            Buffer(
+                outer=outer,
+                taps_in=tuple(taps_in),
+                inputs=[next(inputs) for _ in taps_in],
+                taps_out=(0,),
+                results=[result],
+                may_destroy=info.n_mit_mot + index in op.destroy_map,
+            )
+            for index, (outer, taps_in, result) in enumerate(zip(outers, taps, results))
+        ]
+
+    # -- the loop, top to bottom --------------------------------------------
+
+    def write(self, lower_graph: Callable[[FunctionGraph, Writer], None]) -> None:
+        """Write the checks, the allocations, the loop and the outer outputs."""
+        writer = self.writer
+        sequences = self._write_checks()
+        outside = [writer.name(v) for v in self.op.outer_non_seqs(self.node.inputs)]
+        for part in chain(self.buffers, self.traces):
+            part.allocate(writer, self.steps)
+        self.step = writer.fresh("step")
+        self.done = self.steps
+        if self.op.info.as_while:
+            self.done = writer.fresh("steps_done")
+            writer.emit(f"{self.done} = {self.steps}")
+        carried = [(c.outer, writer.name(c.outer)) for c in self.carried]
+        with writer.inside_scan(str(self.op)), writer.inner_scope():
+            for outer, name in carried:
+                writer.bind(outer, name)
+            for part in self.carried:
+                part.allocate(writer)
+            for inner, name in zip(self.op.inner_non_seqs(self.op.inner_inputs), outside):
+                writer.bind(inner, name)
+            with writer.block(f"for {self.step} in range({self.steps}):"):
+                self._write_step(sequences, lower_graph)
+        self._write_outputs()
+
+    def _write_checks(self) -> list[str]:
+        writer = self.writer
+        self.steps = writer.fresh("n_steps")
+        writer.emit(f"{self.steps} = np.int64({writer.name(self.node.inputs[0])})")
+        with writer.block(f"if {self.steps} < 0:"):
+            writer.emit_failure(
+                IndexError,
+                lambda n: f"Scan was asked to run for negative number of step {n}",
+                self.steps,
+            )
+        names = []
+        for index, sequence in enumerate(self.op.outer_seqs(self.node.inputs)):
+            name = writer.name(sequence)
+            names.append(name)
+            with writer.block(f"if {name}.shape[0] < {self.steps}:"):
+                writer.emit_failure(
+                    ValueError,
+                    _short_sequence_message(index),
+                    self.steps,
+                    *(f"{name}.shape[{axis}]" for axis in range(sequence.type.ndim)),
+                )
+        return names
+
+    def _write_step(
+        self, sequences: list[str], lower_graph: Callable[[FunctionGraph, Writer], None]
+    ) -> None:
+        writer, op = self.writer, self.op
+        for inner, sequence in zip(op.inner_seqs(op.inner_inputs), sequences):
+            writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {sequence}[{self.step}]")
+        for buffer in self.buffers:
+            buffer.read(writer)
+        lower_graph(op.fgraph, writer)
+        for trace in self.traces:
+            trace.write(writer, self.step)
+        self._write_states()
+        for part in chain(self.buffers, self.traces):
+            part.advance(writer)
+        if op.info.as_while:
+            with writer.block(f"if {writer.name(op.inner_outputs[-1])}:"):
+                writer.emit(f"{self.done} = {self.step} + 1", "break")
+
+    def _write_states(self) -> None:
+        """Write the new states; whatever aliases a row is copied before any row changes."""
+        writer = self.writer
+        rows = [
+            (buffer, tap, result)
+            for buffer in self.buffers
+            for tap, result in zip(buffer.taps_out, buffer.results)
+        ]
+        taken: set[Variable] = set()
+        values = [self._value_for_row(*row) for row in rows]
+        carried = [self._value_to_carry(part, taken) for part in self.carried]
+        for (buffer, tap, _), value in zip(rows, values):
+            row = buffer.row(tap, writer)
+            writer.emit(f"{buffer.name}[{row}] = {value}")
+        # All at once: two states may have swapped.
+        if carried:
+            writer.emit(f"{', '.join(c.name for c in self.carried)} = {', '.join(carried)}")
+
+    def _value_for_row(self, buffer: Buffer, tap: int, result: Variable) -> str:
+        value = self.writer.name(result)
+        if is_machine_scalar(result):
+            return value
+        root, same_memory = memory_root(result)
+        own_row = tap in buffer.taps_in and buffer.inputs[buffer.taps_in.index(tap)] is root
+        if not any(root in other.inputs for other in self.buffers) or (own_row and same_memory):
+            return value
+        return self._copied(value, ".copy()")
+
+    def _value_to_carry(self, part: Carried, taken: set[Variable]) -> str:
+        value = self.writer.name(part.result)
+        if isinstance(part.result.type, RandomType):
+            root, _ = memory_root(part.result)
+            # A generator that two states share, or that comes from outside the
+            # loop, must not be advanced in place by the next step.
+            is_carried = root.owner is not None or any(root is c.input for c in self.carried)
+            if root not in taken and is_carried:
+                taken.add(root)
+                return value
+            return copy_generator(self.writer, value)
+        if isinstance(part.result.type, TensorType) and part.result.type.ndim > 0:
+            root, _ = memory_root(part.result)
+            return f"{value}.copy()" if root in self.op.inner_inputs else value
+        return f"np.{part.result.type.dtype}({value})" if is_machine_scalar(part.result) else value
+
+    def _copied(self, value: str, suffix: str) -> str:
+        copied = self.writer.fresh(f"{value}_copy")
+        self.writer.emit(f"{copied} = {value}{suffix}")
+        return copied
+
+    # -- after the loop ---------------------------------------------------
+
+    def _write_outputs(self) -> None:
+        writer, op, outputs = self.writer, self.op, self.node.outputs
+        finished = [b for b in self.buffers if not b.is_mit_mot] + self.traces
+        if finished:
+            with writer.block(f"if {self.steps} > 0:"):
+                for part in finished:
+                    self._write_finish(part)
+        n_traced = len(self.buffers) + len(self.traces)
+        for part, output in zip(chain(self.buffers, self.traces), outputs):
+            writer.bind(output, part.name)
+        for part, output in zip(self.carried, outputs[n_traced:]):
+            writer.bind(output, part.name)
+
+    def _write_finish(self, part: Buffer | Trace) -> None:
+        """Put the rows in order of time, and give rows that no step wrote as `Scan` does."""
+        from fixed_modes.numba.runtime import rows_from
+
+        writer = self.writer
+        writer.globals["rows_from"] = rows_from
+        written = f"{self.done} + {part.first_row}"
+        with writer.block(f"if {part.length} < {written}:"):
+            with writer.block(f"if {part.at} > 0:"):
+                writer.emit(f"{part.name} = rows_from({part.name}, {part.at})")
+        with writer.block(f"elif {part.length} > {written}:"):
+            writer.emit(f"{part.name}[{written}:] = 0")
+            if self.op.info.as_while:
+                kept = f"max({part.length} - ({self.steps} - {self.done}), 0)"
+                writer.emit(f"{part.name} = {part.name}[:{kept}]")
+
+
+def _short_sequence_message(index: int) -> Callable[..., str]:
+    def message(steps: int, *shape: int) -> str:
+        return (
+            f"Sequence {index} has shape {tuple(shape)} "
+            f"but the Scan's required number of steps is {steps}"
+        )
+
+    return message
+
+
+def memory_root(variable: Variable) -> tuple[Variable, bool]:
+    """Follow views and in-place results to the variable whose memory `variable` uses.
+
+    Returns
+    -------
+    The root, and whether `variable` is the same memory in the same layout: true
+    for in-place results, false behind a view.
+    """
+    same_memory = True
+    while variable.owner is not None:
+        op, inputs = variable.owner.op, variable.owner.inputs
+        position = variable.owner.outputs.index(variable)
+        destroyed = op.destroy_map.get(position, [])
+        viewed = op.view_map.get(position, [])
+        if not destroyed and not viewed:
+            break
+        same_memory = same_memory and not viewed
+        variable = inputs[(destroyed or viewed)[0]]
+    return variable, same_memory

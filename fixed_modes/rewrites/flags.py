@@ -1,0 +1,44 @@
+"""Aesara flags that hold while a graph is rewritten for one of the fixed modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aesara.graph.fg import FunctionGraph
+from aesara.graph.rewriting.basic import GraphRewriter
+
+from aesara.configdefaults import config
+
+
+def rewriting_flags() -> dict[str, Any]:
+    """Give the flags, as keywords for `aesara.config.change_flags`."""
+    return {
+        # Constant folding would compile C for each op that it evaluates.
+        "cxx": "",
+        # The extra row that this adds to shortened buffers serves the C loop's
+        # way to reuse memory; without it a state of which the last value is
+        # kept has one row, and the step may work in place on it.
+        "scan__allow_output_prealloc": False,
+    }
+
+
+class FlaggedRewriter(GraphRewriter):
+    """Applies another rewriter under `rewriting_flags`."""
+
+    def __init__(self, rewriter: GraphRewriter) -> None:
+        self.rewriter = rewriter
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        self.rewriter.add_requirements(fgraph)
+
+    def apply(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> Any:
+        with config.change_flags(**rewriting_flags()):
+            return self.rewriter.apply(fgraph, *args, **kwargs)
+
+    def print_summary(self, *args: Any, **kwargs: Any) -> None:
+        self.rewriter.print_summary(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "rewriter":  # not set yet, while unpickling
+            raise AttributeError(name)
+        return getattr(self.rewriter, name)

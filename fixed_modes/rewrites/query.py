@@ -1,0 +1,43 @@
+"""Queries of the rewrite database: which rewrites an inner graph gets."""
+
+from __future__ import annotations
+
+from aesara.graph.rewriting.basic import in2out
+from aesara.graph.rewriting.db import RewriteDatabaseQuery
+
+from fixed_modes.rewrites.inline import inline_every_ofg
+
+_INLINE = "inline_ofg_expansion"
+# Where Aesara registers its own expansion: before the first merge.
+_INLINE_POSITION = -0.01
+
+
+def combine(enclosing: RewriteDatabaseQuery, own: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
+    """Give the rewrites of the enclosing mode, with what a scan's own mode adds.
+
+    What one of the two excludes or requires is excluded or required.
+    """
+    return RewriteDatabaseQuery(
+        include=enclosing.include.union(own.include),
+        require=enclosing.require.union(own.require),
+        exclude=enclosing.exclude.union(own.exclude),
+        subquery={**enclosing.subquery, **own.subquery},
+        position_cutoff=min(enclosing.position_cutoff, own.position_cutoff),
+        extra_rewrites=[
+            *enclosing.extra_rewrites,
+            *(extra for extra in own.extra_rewrites if extra not in enclosing.extra_rewrites),
+        ],
+    )
+
+
+def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
+    """Add the rewrites of this package that `query` asks for.
+
+    A mode that names ``inline_ofg_expansion`` itself means every
+    `OpFromGraph`; Aesara's rewrite of that name, which is part of ``fast_run``,
+    leaves those that were made with ``inline=False``.
+    """
+    if _INLINE in query.include and _INLINE not in query.exclude:
+        inline = in2out(inline_every_ofg, name="inline_every_ofg")
+        query = query.register((inline, _INLINE_POSITION))
+    return query
