@@ -58,11 +58,12 @@ class AesaraFinder:
 
     def __init__(self) -> None:
         self._asking: set[tuple[str, int]] = set()
+        self._done = False
 
     def find_spec(
         self, name: str, path: "Any" = None, target: "Optional[ModuleType]" = None
     ) -> "Optional[ModuleSpec]":
-        if name not in _WATCHED:
+        if name not in _WATCHED or self._done:
             return None
         # Another finder may ask all others too, as this one does.
         question = (name, _thread.get_ident())
@@ -81,6 +82,8 @@ class AesaraFinder:
         return spec
 
     def _loaded(self, module: "ModuleType") -> None:
+        if self._done:
+            return
         try:
             from fixed_modes import startup
 
@@ -95,6 +98,7 @@ class AesaraFinder:
             _warn(exc)
 
     def _remove(self) -> None:
+        self._done = True
         # A new list: to shorten the one that another thread's import walks
         # through would make that import miss a finder.
         sys.meta_path = [finder for finder in sys.meta_path if finder is not self]

@@ -70,9 +70,11 @@ def register() -> None:
     known = aesara_mode.predefined_modes
     for name in _MODES:
         if name in known and not _is_ours(known[name]):
+            # Not the mode itself: its text is every rewrite of Aesara, pages long.
+            other = type(known[name])
             raise ValueError(
-                f"fixed_modes can't register the mode {name!r}: the name is taken "
-                f"by {known[name]} of {type(known[name]).__module__}. Remove that "
+                f"fixed_modes can't register the mode {name!r}: the name is taken by "
+                f"another mode, of type {other.__module__}.{other.__qualname__}. Remove that "
                 "mode from aesara.compile.mode.predefined_modes, or register it "
                 "under another name, before fixed_modes is imported."
             )
