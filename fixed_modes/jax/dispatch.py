@@ -1,0 +1,44 @@
+"""Which function lowers which op: the table, and the way to Aesara's own.
+
+``jax_lower(op, node, values, frame)`` gives the values of the node's outputs,
+as a list.  `values` are the inputs' values; at least one is traced.  A
+conversion registered for a class of ops holds for its subclasses.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from aesara.graph.basic import Apply
+from aesara.graph.op import Op
+
+from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.jax.frame import Frame
+
+
+@singledispatch
+def jax_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    """Evaluate a node while JAX traces.
+
+    This function is for ops without an entry here: they go to Aesara's own
+    table.
+
+    Raises
+    ------
+    UnsupportedOpError
+        If Aesara has no conversion either.
+    NeedsConcrete
+        If a traced value stands where a number is needed.
+    """
+    # Importing it sets ``jax_enable_x64``, so not before it is needed.
+    from aesara.link.jax.dispatch import jax_funcify
+
+    try:
+        convert = jax_funcify(op, node=node)
+    except NotImplementedError as exc:
+        raise UnsupportedOpError(
+            f"JAX_FIXED has no conversion for this op.\n{describe_node(node, frame.scans)}"
+        ) from exc
+    result = convert(*values)
+    return list(result) if len(node.outputs) > 1 else [result]

@@ -1,0 +1,144 @@
+"""Evaluates a graph while JAX traces: at once what is known, traced what is data.
+
+There is no generated source: the walk over the nodes happens once for each
+compilation, in Python, and JAX records what it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from aesara.graph.basic import Apply, Variable
+from aesara.compile.ops import DeepCopyOp, ViewOp
+from aesara.ifelse import IfElse
+from aesara.scalar.basic import ScalarType
+from aesara.tensor.random.type import RandomType
+from aesara.tensor.shape import Shape, Shape_i
+from aesara.tensor.subtensor import Subtensor
+from aesara.tensor.type import TensorType
+
+from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.jax import concrete
+from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.ifelse import lower_ifelse
+from fixed_modes.jax.lazy import Schedule, schedule
+from fixed_modes.jax.padded import KnownLength, PaddedTrace
+from fixed_modes.jax.rng import RandomKey, key_from_rng
+
+#: Ops that know what to do with a trace of which the length is traced.
+TAKES_PADDED = (DeepCopyOp, Shape, Shape_i, Subtensor, ViewOp)
+
+
+def evaluate(frame: Frame, targets: Sequence[Variable]) -> list[Any]:
+    """Evaluate variables of the frame's graph.
+
+    Returns
+    -------
+    The values of `targets`: concrete (NumPy) where they depend on no traced
+    value, else traced, with exactly the dtype that the variable's type names.
+
+    Raises
+    ------
+    NeedsConcrete
+        If tracing can go on only with the value of a variable of this graph.
+    UnsupportedOpError
+        If a node can't be converted.
+    """
+    for variable, value in frame.known.items():
+        if variable in frame.values:
+            frame.values[variable] = value
+    plan = schedule(frame.inputs, targets)
+    run_nodes(frame, plan.always, plan)
+    return [frame.value(variable) for variable in targets]
+
+
+def run_nodes(frame: Frame, nodes: Sequence[Apply], plan: Schedule) -> None:
+    """Evaluate nodes in order; `frame` gets the values of their outputs."""
+    for node in nodes:
+        known = [frame.known.get(variable) for variable in node.outputs]
+        if any(value is None or isinstance(value, KnownLength) for value in known):
+            outputs = _run_node(frame, node, plan)
+        else:
+            outputs = known
+        for variable, value, settled in zip(node.outputs, outputs, known):
+            if isinstance(settled, KnownLength):
+                frame.values[variable] = value.cut(settled.length)
+            else:
+                frame.values[variable] = value if settled is None else settled
+
+
+def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
+    try:
+        if isinstance(node.op, IfElse):
+            outputs = lower_ifelse(frame, node, plan, run_nodes)
+        else:
+            values = [frame.value(variable) for variable in node.inputs]
+            _check_padded(node, values)
+            if concrete.can_perform(node, values):
+                outputs = concrete.perform(node, values)
+            else:
+                outputs = jax_lower(node.op, node, values, frame)
+        return [conform(variable, value) for variable, value in zip(node.outputs, outputs)]
+    except (NeedsConcrete, UnsupportedOpError):
+        raise
+    except Exception as exc:
+        if getattr(exc, "describes_its_node", False):
+            raise
+        raise _explained(exc, node, frame) from exc
+
+
+def _check_padded(node: Apply, values: Sequence[Any]) -> None:
+    padded = [v for v, value in zip(node.inputs, values) if isinstance(value, PaddedTrace)]
+    if padded and not isinstance(node.op, TAKES_PADDED):
+        raise NeedsConcrete(padded, "the number of steps that an until loop has run")
+
+
+def conform(variable: Variable, value: Any) -> Any:
+    """Give a value the dtype that the variable's type names, exactly."""
+    kind = variable.type
+    if isinstance(kind, RandomType):
+        return value if isinstance(value, RandomKey) else key_from_rng(value)
+    if not isinstance(kind, (TensorType, ScalarType)) or isinstance(value, PaddedTrace):
+        return value
+    if is_concrete(value):
+        return concrete.as_declared(variable, value)
+    ndim = getattr(kind, "ndim", 0)
+    if value.ndim != ndim:
+        raise ValueError(f"A value with {value.ndim} dimensions stands for {kind}")
+    if value.dtype != np.dtype(kind.dtype) or getattr(value, "weak_type", False):
+        if np.dtype(kind.dtype).kind != "c" and value.dtype.kind == "c":
+            value = jnp.real(value)
+        value = jax.lax.convert_element_type(value, np.dtype(kind.dtype))
+    return value
+
+
+def _explained(exc: Exception, node: Apply, frame: Frame) -> Exception:
+    """Make an error of the type that FAST_RUN would raise, which names the node."""
+    text = f"{exc}\n{describe_node(node, frame.scans)}"
+    tracer_errors = (
+        jax.errors.ConcretizationTypeError,
+        jax.errors.TracerArrayConversionError,
+        jax.errors.TracerIntegerConversionError,
+        jax.errors.NonConcreteBooleanIndexError,
+    )
+    explained: Exception
+    if isinstance(exc, (NotImplementedError, *tracer_errors)):
+        return UnsupportedOpError(
+            "JAX_FIXED can't convert this op, or not with values that are known "
+            f"only when the function runs.\n{text}"
+        )
+    if isinstance(exc, TypeError):
+        # Aesara has checked the types; JAX also says so where shapes mismatch.
+        explained = ValueError(text)
+    else:
+        try:
+            explained = type(exc)(text)
+        except Exception:
+            return exc
+    explained.describes_its_node = True  # type: ignore[attr-defined]
+    return explained

@@ -1,0 +1,135 @@
+"""The state of one evaluation: where it stands, what is known, what is to be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import numpy as np
+from aesara.graph.basic import Constant, Variable
+from aesara.tensor.random.type import RandomType
+
+from fixed_modes.jax.rng import key_from_rng
+
+
+class NeedsConcrete(Exception):
+    """A traced value stands where tracing needs a number.
+
+    Attributes
+    ----------
+    variables
+        Variables of the graph that was being evaluated: were their values
+        known, tracing could go on.
+    reason
+        What the number is needed for, for the error message.
+    """
+
+    def __init__(self, variables: Sequence[Variable], reason: str) -> None:
+        super().__init__(reason)
+        self.variables = tuple(variables)
+        self.reason = reason
+
+
+@dataclass
+class Checks:
+    """Conditions that only the run can decide, and the errors they stand for."""
+
+    failed: list[Any] = field(default_factory=list)
+    errors: list[Callable[[], Exception]] = field(default_factory=list)
+
+    def add(self, failed: Any, error: Callable[[], Exception]) -> None:
+        """Raise ``error()`` after the run if the traced boolean `failed` is true."""
+        self.failed.append(failed)
+        self.errors.append(error)
+
+
+@dataclass
+class Frame:
+    """One graph under evaluation.
+
+    Attributes
+    ----------
+    inputs
+        The inputs of the graph; `values` has a value for each.
+    values
+        What the variables evaluated so far stand for: *concrete* values (NumPy
+        arrays and scalars, ``None``, slices) or traced ones.
+    known
+        Values of variables that tracing needs as numbers; they take the place
+        of what would be computed.  Only the outermost graph has any.
+    scans
+        Names of the loops around this graph, outermost first.
+    checks
+        Collects the run-time checks of this graph.
+    """
+
+    inputs: Sequence[Variable]
+    values: dict[Variable, Any]
+    known: Mapping[Variable, Any] = field(default_factory=dict)
+    scans: tuple[str, ...] = ()
+    checks: Checks = field(default_factory=Checks)
+
+    def inner(
+        self,
+        inputs: Sequence[Variable],
+        values: Iterable[Any],
+        scan: Optional[str] = None,
+    ) -> Frame:
+        """Make the frame of an inner graph, with checks of its own."""
+        scans = self.scans if scan is None else (*self.scans, scan)
+        return Frame(inputs, dict(zip(inputs, values)), scans=scans)
+
+    def branch(self) -> Frame:
+        """Make a frame for a part of this graph that is traced apart."""
+        return Frame(self.inputs, dict(self.values), self.known, self.scans)
+
+    def value(self, variable: Variable) -> Any:
+        """Give the value of a variable that was evaluated, or of a constant."""
+        if variable in self.values:
+            return self.values[variable]
+        if isinstance(variable, Constant):
+            if isinstance(variable.type, RandomType):
+                return key_from_rng(variable.data)
+            return variable.data
+        raise KeyError(variable)
+
+    def concrete(self, variable: Variable, reason: str) -> Any:
+        """Give the concrete value of a variable.
+
+        Raises
+        ------
+        NeedsConcrete
+            If it depends on what is traced.
+        """
+        value = self.value(variable)
+        if is_concrete(value):
+            return value
+        raise NeedsConcrete([variable], reason)
+
+    def traced_sources(self, variables: Sequence[Variable]) -> list[Variable]:
+        """Find the graph's inputs that make these variables traced."""
+        found: dict[Variable, None] = {}
+        pending, seen = list(variables), set()
+        while pending:
+            variable = pending.pop()
+            if variable in seen or self._is_settled(variable):
+                continue
+            seen.add(variable)
+            if variable.owner is None or variable in self.inputs:
+                found[variable] = None
+            else:
+                pending.extend(variable.owner.inputs)
+        return list(found)
+
+    def _is_settled(self, variable: Variable) -> bool:
+        if isinstance(variable, Constant):
+            return True
+        return variable in self.values and is_concrete(self.values[variable])
+
+
+def is_concrete(value: Any) -> bool:
+    """Say whether a value is known while tracing."""
+    if isinstance(value, slice):
+        return all(is_concrete(part) for part in (value.start, value.stop, value.step))
+    return value is None or isinstance(value, (np.ndarray, np.generic, int, float, complex))

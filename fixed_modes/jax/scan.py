@@ -1,0 +1,319 @@
+"""`Scan`, as `lax.scan` or `lax.while_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from aesara.graph.basic import Apply, Variable
+from aesara.scan.op import Scan
+
+from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.evaluate import evaluate
+from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.scan_states import MitMot, Trace
+
+
+@dataclass
+class StepResult:
+    """The inner outputs of one step, by kind; `stop` is None without a condition."""
+
+    mit_mots: list[list[Any]]
+    traces: list[Any]
+    shared: list[Any]
+    stop: Any
+    failed: list[Any]
+
+
+class Loop:
+    """A Scan node and its outer values, ready to be run.
+
+    Attributes
+    ----------
+    steps
+        The number of steps: an int, or traced.
+    sequences
+        Each cut to the number of steps where that is known.
+    mit_mots, traces
+        The states in the order of the inner inputs: `traces` holds mit-sots,
+        sit-sots and nit-sots.
+    shared, non_sequences
+        Outer values.
+    checks
+        The run-time checks of the inner graph, as the last trace found them.
+    """
+
+    def __init__(self, op: Scan, node: Apply, values: list[Any], frame: Frame) -> None:
+        self.op, self.node, self.frame = op, node, frame
+        info = op.info
+        steps = values[0]
+        self.steps: Any = int(steps) if is_concrete(steps) else steps
+        self.static_steps: Optional[int] = self.steps if is_concrete(steps) else None
+        self.sequences = [jnp.asarray(value) for value in op.outer_seqs(values)]
+        self.shared = [_traced(value) for value in op.outer_shared(values)]
+        self.non_sequences = list(op.outer_non_seqs(values))
+        self.checks = Checks()
+        self._check_lengths()
+        self.mit_mots = [
+            MitMot(tuple(reads), tuple(writes), jnp.asarray(buffer), self.static_steps)
+            for reads, writes, buffer in zip(
+                info.mit_mot_in_slices, info.mit_mot_out_slices, op.outer_mitmot(values)
+            )
+        ]
+        buffers = [jnp.asarray(v) for v in (*op.outer_mitsot(values), *op.outer_sitsot(values))]
+        taps = (*info.mit_sot_in_slices, *info.sit_sot_in_slices)
+        self.traces = [self._state(*pair) for pair in zip(taps, buffers)]
+        self.buffers = buffers
+        lengths = [
+            int(frame.concrete(v, "the length of a loop's output"))
+            for v in op.outer_nitsot(node.inputs)
+        ]
+        if self.static_steps != 0:
+            self._add_nit_sots(lengths)
+
+    def _check_lengths(self) -> None:
+        if self.static_steps is None:
+            self.frame.checks.add(self.steps < 0, lambda: IndexError(_NEGATIVE))
+        elif self.static_steps < 0:
+            raise IndexError(f"{_NEGATIVE} {self.static_steps}")
+        for index, sequence in enumerate(self.sequences):
+            text = f"Sequence {index} has shape {sequence.shape} but the Scan's required number "
+            if self.static_steps is None:
+                self.frame.checks.add(
+                    self.steps > sequence.shape[0],
+                    lambda text=text: ValueError(text + "of steps is larger"),
+                )
+            elif sequence.shape[0] < self.static_steps:
+                raise ValueError(f"{text}of steps is {self.static_steps}")
+
+    def _state(self, taps: Sequence[int], buffer: Any) -> Trace:
+        depth = -min(taps)
+        return Trace(
+            tuple(taps),
+            buffer.shape[0],
+            buffer[:depth],
+            buffer.shape[1:],
+            buffer.dtype,
+            self.static_steps,
+        )
+
+    def _add_nit_sots(self, lengths: Sequence[int]) -> None:
+        """Find the shapes of what has no initial value by tracing a step."""
+        if not lengths:
+            return
+        states = list(self.traces)
+        variables = self.op.outer_nitsot_outs(self.node.outputs)
+
+        def rows() -> list[Any]:
+            mit_mots = [m.read_buffer(m.buffer, 0) for m in self.mit_mots]
+            reads = [state.read(state.start()) for state in states]
+            result = self.step(self._slices(0), mit_mots, reads, self.shared)
+            return [jnp.asarray(row) for row in result.traces[len(states) :]]
+
+        for length, variable, row in zip(lengths, variables, jax.eval_shape(rows)):
+            dtype = variable.type.dtype
+            first = jnp.zeros((0, *row.shape), dtype)
+            self.traces.append(Trace((), length, first, row.shape, dtype, self.static_steps))
+
+    def _slices(self, step: Any) -> list[Any]:
+        return [
+            jax.lax.dynamic_index_in_dim(sequence, step, 0, keepdims=False)
+            for sequence in self.sequences
+        ]
+
+    def step(
+        self,
+        slices: Sequence[Any],
+        mit_mots: Sequence[Sequence[Any]],
+        traces: Sequence[Sequence[Any]],
+        shared: Sequence[Any],
+    ) -> StepResult:
+        """Evaluate the inner graph once.
+
+        `mit_mots` and `traces` hold for each state the rows at its taps.
+        """
+        op, info = self.op, self.op.info
+        rows = [row for group in (*mit_mots, *traces) for row in group]
+        values = [*slices, *rows, *shared, *self.non_sequences]
+        inner = self.frame.inner(op.fgraph.inputs, values, scan=op.name or "scan")
+        try:
+            outputs = evaluate(inner, op.fgraph.outputs)
+        except NeedsConcrete as need:
+            raise self._outside(inner, need) from None
+        self.checks = inner.checks
+        written = iter(outputs[: info.n_mit_mot_outs])
+        end = len(outputs) - int(info.as_while)
+        first_shared = end - info.n_shared_outs
+        return StepResult(
+            mit_mots=[[next(written) for _ in taps] for taps in info.mit_mot_out_slices],
+            traces=outputs[info.n_mit_mot_outs : first_shared],
+            shared=[_traced(value) for value in outputs[first_shared:end]],
+            stop=outputs[end] if info.as_while else None,
+            failed=[jnp.asarray(flag) for flag in inner.checks.failed],
+        )
+
+    def _outside(self, inner: Frame, need: NeedsConcrete) -> Exception:
+        """Say in terms of the outer graph what must be known inside the loop."""
+        sources = inner.traced_sources(need.variables)
+        outer = dict(zip(self.op.inner_non_seqs(inner.inputs), self._outer_non_seqs()))
+        if sources and all(source in outer for source in sources):
+            return NeedsConcrete([outer[source] for source in sources], need.reason)
+        return UnsupportedOpError(
+            f"JAX_FIXED must know {need.reason} while it compiles the loop, but it depends on "
+            "what the loop computes or iterates over. Give it a length that is the same in "
+            f"every step.\n{describe_node(self.node, self.frame.scans)}"
+        )
+
+    def _outer_non_seqs(self) -> list[Variable]:
+        return list(self.op.outer_non_seqs(self.node.inputs))
+
+
+_NEGATIVE = "Scan was asked to run for negative number of step"
+
+
+def _traced(value: Any) -> Any:
+    return jax.tree_util.tree_map(jnp.asarray, value)
+
+
+@jax_lower.register(Scan)
+def _scan(op: Scan, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    loop = Loop(op, node, values, frame)
+    if loop.static_steps == 0:
+        return _no_steps(loop)
+    if op.info.as_while or loop.static_steps is None:
+        return run_while(loop)
+    if not all(mit_mot.slides for mit_mot in loop.mit_mots):
+        return run_while(loop)
+    return run_scan(loop)
+
+
+def _no_steps(loop: Loop) -> list[Any]:
+    nit_sots = loop.op.outer_nitsot_outs(loop.node.outputs)
+    empty = [jnp.zeros((0,) * v.type.ndim, v.type.dtype) for v in nit_sots]
+    mit_mots = [mit_mot.buffer for mit_mot in loop.mit_mots]
+    return [*mit_mots, *loop.buffers, *empty, *loop.shared]
+
+
+def run_scan(loop: Loop) -> list[Any]:
+    """Run a loop with a known number of steps."""
+    mit_mots, traces = loop.mit_mots, loop.traces
+
+    def body(carry: Any, entering: Any) -> tuple[Any, Any]:
+        kept, windows, shared = carry
+        slices, rows = entering
+        slid = [(*window, row) for window, row in zip(kept, rows)]
+        result = loop.step(
+            slices,
+            [mit_mot.read(window) for mit_mot, window in zip(mit_mots, slid)],
+            [trace.read(window) for trace, window in zip(traces, windows)],
+            shared,
+        )
+        slid = [m.write(w, values) for m, w, values in zip(mit_mots, slid, result.mit_mots)]
+        new = [trace.fit(value) for trace, value in zip(traces, result.traces)]
+        stacked = [None if t.in_window else value for t, value in zip(traces, new)]
+        carry = (
+            [window[1:] for window in slid],
+            [t.push(window, value) for t, window, value in zip(traces, windows, new)],
+            result.shared,
+        )
+        return carry, ([window[0] for window in slid], stacked, result.failed)
+
+    carry = ([m.start() for m in mit_mots], [t.start() for t in traces], loop.shared)
+    sequences = [sequence[: loop.static_steps] for sequence in loop.sequences]
+    entering = (sequences, [mit_mot.entering() for mit_mot in mit_mots])
+    carry, (left, stacked, failed) = jax.lax.scan(body, carry, entering, length=loop.static_steps)
+    _report(loop, [flags.any() for flags in failed])
+    kept, windows, shared = carry
+    return [
+        *(m.finish_stacked(*pair) for m, *pair in zip(mit_mots, kept, left)),
+        *(t.finish_stacked(*pair) for t, *pair in zip(traces, windows, stacked)),
+        *shared,
+    ]
+
+
+def run_while(loop: Loop) -> list[Any]:
+    """Run a loop with a condition, or with a traced number of steps."""
+    mit_mots, traces = loop.mit_mots, loop.traces
+    n_checks = _count_checks(loop)
+
+    def proceed(carry: Any) -> Any:
+        step, stop, *_ = carry
+        return (step < loop.steps) & ~stop
+
+    def body(carry: Any) -> Any:
+        step, _, failed, sums, windows, buffers, shared = carry
+        result = loop.step(
+            loop._slices(step),
+            [mit_mot.read_buffer(buffer, step) for mit_mot, buffer in zip(mit_mots, sums)],
+            [trace.read(window) for trace, window in zip(traces, windows)],
+            shared,
+        )
+        new = [trace.fit(value) for trace, value in zip(traces, result.traces)]
+        stop = jnp.zeros((), bool) if result.stop is None else jnp.asarray(result.stop != 0)
+        return (
+            step + 1,
+            stop,
+            [old | now for old, now in zip(failed, result.failed)],
+            [m.write_buffer(b, v, step) for m, b, v in zip(mit_mots, sums, result.mit_mots)],
+            [t.push(window, value) for t, window, value in zip(traces, windows, new)],
+            [t.write(buffer, value, step) for t, buffer, value in zip(traces, buffers, new)],
+            result.shared,
+        )
+
+    carry = (
+        jnp.zeros((), "int64"),
+        jnp.zeros((), bool),
+        [jnp.zeros((), bool)] * n_checks,
+        [mit_mot.buffer for mit_mot in mit_mots],
+        [trace.start() for trace in traces],
+        [trace.start_buffer() for trace in traces],
+        loop.shared,
+    )
+    done, _, failed, sums, windows, buffers, shared = jax.lax.while_loop(proceed, body, carry)
+    _report(loop, failed)
+    finished = [t.finish_buffer(w, b, done) for t, w, b in zip(traces, windows, buffers)]
+    if loop.static_steps is None:
+        finished = _unless_no_steps(loop, finished)
+    if loop.op.info.as_while:
+        finished = [_padded(t, rows, done, loop.steps) for t, rows in zip(traces, finished)]
+    return [*sums, *finished, *shared]
+
+
+def _padded(trace: Trace, rows: Any, done: Any, steps: Any) -> Any:
+    """Cut off as many rows as steps were left out, as ``Scan.perform`` does."""
+    if trace.length <= trace.depth + 1 and isinstance(steps, int):
+        return rows  # one step is done at least, and that fills the buffer
+    ended_early = (trace.length > done + trace.depth) & (done < steps)
+    length = jnp.where(ended_early, trace.length - (steps - done), trace.length)
+    return PaddedTrace(rows, jnp.maximum(length, 0).astype("int64"))
+
+
+def _unless_no_steps(loop: Loop, finished: list[Any]) -> list[Any]:
+    """With no step at all the buffers of states come back as they were."""
+    states = [
+        jnp.where(loop.steps > 0, rows, buffer) for rows, buffer in zip(finished, loop.buffers)
+    ]
+    return [*states, *finished[len(states) :]]
+
+
+def _count_checks(loop: Loop) -> int:
+    def one_step() -> list[Any]:
+        mit_mots = [m.read_buffer(m.buffer, 0) for m in loop.mit_mots]
+        reads = [trace.read(trace.start()) for trace in loop.traces]
+        return loop.step(loop._slices(0), mit_mots, reads, loop.shared).failed
+
+    return len(jax.eval_shape(one_step))
+
+
+def _report(loop: Loop, failed: Sequence[Any]) -> None:
+    errors: Sequence[Callable[[], Exception]] = loop.checks.errors
+    for flag, error in zip(failed, errors):
+        loop.frame.checks.add(jnp.any(flag), error)
+
+

@@ -1,0 +1,250 @@
+"""Indexing with numbers and slices: `Subtensor` and `IncSubtensor`.
+
+Each axis is selected by a number, a slice with known bounds, or a *window*: a
+slice of known length at a traced position.  Numbers and windows at traced
+positions become one `lax.dynamic_slice`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from aesara.graph.basic import Apply, Variable
+from aesara.scalar import basic as aes
+from aesara.tensor.basic import ScalarFromTensor, TensorFromScalar
+from aesara.tensor.elemwise import Elemwise
+from aesara.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
+
+from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.padded import PaddedTrace
+
+
+@dataclass
+class Span:
+    """What is selected along one axis: `size` rows from `start` on.
+
+    `start` is an int or a traced scalar, not negative.  A `squeezed` axis, one
+    indexed by a number, is dropped.
+    """
+
+    start: Any
+    size: int
+    squeezed: bool = False
+
+    @property
+    def is_static(self) -> bool:
+        return isinstance(self.start, int)
+
+
+#: A slice with a step that is not 1, with known bounds; anything else is a `Span`.
+Selection = Union[Span, slice]
+
+
+@jax_lower.register(Subtensor)
+def _subtensor(op: Subtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = values[0]
+    if isinstance(x, PaddedTrace):
+        return _padded_subtensor(op, node, x, frame)
+    return [_select(x, _selections(op.idx_list, node.inputs[1:], np.shape(x), frame))]
+
+
+def _select(x: Any, selections: list[Selection]) -> Any:
+    # Known slices first: what the moving window is cut from is then smaller.
+    x = x[tuple(_static_part(selection) for selection in selections)]
+    spans = [
+        Span(0, x.shape[axis]) if _is_done(selection) else selection
+        for axis, selection in enumerate(selections)
+    ]
+    if any(not span.is_static for span in spans):
+        x = _window(x, spans)
+    squeezed = tuple(
+        axis for axis, s in enumerate(selections) if isinstance(s, Span) and s.squeezed
+    )
+    return jax.lax.squeeze(jnp.asarray(x), squeezed)
+
+
+def _padded_subtensor(op: Subtensor, node: Apply, x: PaddedTrace, frame: Frame) -> list[Any]:
+    """Index the output of an ``until`` loop: a row of it, or ``[k:]``."""
+    first, *others = indices_from_subtensor(node.inputs[1:], op.idx_list)
+    rows = x.buffer.shape[0]
+    rest = _selections(others, [], x.buffer.shape[1:], frame)
+    if not isinstance(first, slice):
+        index = jnp.asarray(_value(first, frame), dtype="int64")
+        position = jnp.where(index < 0, index + x.length, index)
+        frame.checks.add(
+            (position < 0) | (position >= x.length),
+            lambda: IndexError("index out of bounds of what an until loop has computed"),
+        )
+        return [_select(x.buffer, [Span(position, 1, squeezed=True), *rest])]
+    start, stop, step = (_value(bound, frame) for bound in (first.start, first.stop, first.step))
+    to_the_end = stop is None or (is_concrete(stop) and int(stop) >= rows)
+    from_start = start is None or (is_concrete(start) and int(start) >= 0)
+    if not (to_the_end and from_start and (step is None or (is_concrete(step) and step == 1))):
+        raise NeedsConcrete(node.inputs[:1], "the number of steps that an until loop has run")
+    skipped = min(int(start or 0), rows)
+    buffer = _select(x.buffer, [Span(skipped, rows - skipped), *rest])
+    return [PaddedTrace(buffer, jnp.maximum(x.length - skipped, 0))]
+
+
+@jax_lower.register(IncSubtensor)
+def _inc_subtensor(op: IncSubtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x, y = jnp.asarray(values[0]), jnp.asarray(values[1])
+    y = y.astype(x.dtype)
+    selections = _selections(op.idx_list, node.inputs[2:], x.shape, frame)
+    if all(isinstance(selection, Span) for selection in selections):
+        return [_update_window(x, y, selections, op.set_instead_of_inc)]
+    if any(_is_moving_window(selection) for selection in selections):
+        raise NotImplementedError("A moving window beside a slice with another step")
+    index = tuple(
+        s.start if isinstance(s, Span) and s.squeezed else _static_part(s) for s in selections
+    )
+    place = x.at[index]
+    return [place.set(y) if op.set_instead_of_inc else place.add(y)]
+
+
+def _is_done(selection: Selection) -> bool:
+    """Say whether the static cut has taken all of a selection."""
+    return isinstance(selection, slice) or selection.is_static
+
+
+def _is_moving_window(selection: Selection) -> bool:
+    return isinstance(selection, Span) and not selection.squeezed and not selection.is_static
+
+
+def _static_part(selection: Selection) -> slice:
+    if isinstance(selection, slice):
+        return selection
+    if selection.is_static:
+        return slice(selection.start, selection.start + selection.size)
+    return slice(None)
+
+
+def _window(x: Any, spans: list[Any]) -> Any:
+    x = jnp.asarray(x)
+    return jax.lax.dynamic_slice(x, _starts(spans), [span.size for span in spans])
+
+
+def _starts(spans: list[Any]) -> list[Any]:
+    # `dynamic_slice` wants one dtype for all.
+    return [jnp.asarray(span.start, dtype="int64") for span in spans]
+
+
+def _update_window(x: Any, y: Any, spans: list[Any], replace: bool) -> Any:
+    """Set, or add to, the window of `x` that `spans` select."""
+    sizes = [span.size for span in spans]
+    kept = [span.size for span in spans if not span.squeezed]
+    y = jnp.broadcast_to(y.reshape(_without_extra_axes(y.shape, len(kept))), kept).reshape(sizes)
+    if not replace:
+        y = _window(x, spans) + y
+    return jax.lax.dynamic_update_slice(x, y, _starts(spans))
+
+
+def _without_extra_axes(shape: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """Drop leading axes of size 1 that NumPy ignores in an assignment."""
+    extra = max(0, len(shape) - ndim)
+    if any(size != 1 for size in shape[:extra]):
+        raise ValueError(f"could not broadcast input array from shape {shape} to {ndim} axes")
+    return shape[extra:]
+
+
+def _selections(
+    idx_list: Any, index_inputs: list[Variable], shape: tuple[int, ...], frame: Frame
+) -> list[Selection]:
+    """Work out what each axis of an array of this shape is indexed by."""
+    entries = indices_from_subtensor(index_inputs, idx_list)
+    selections: list[Selection] = []
+    for axis, entry in enumerate(entries):
+        length = shape[axis]
+        if isinstance(entry, slice):
+            selections.append(_slice_selection(entry, length, frame))
+        else:
+            selections.append(_number_selection(_value(entry, frame), axis, length))
+    selections.extend(Span(0, length) for length in shape[len(entries) :])
+    return selections
+
+
+def _value(entry: Any, frame: Frame) -> Any:
+    return frame.value(entry) if isinstance(entry, Variable) else entry
+
+
+def _number_selection(index: Any, axis: int, length: int) -> Span:
+    if not is_concrete(index):
+        index = jnp.asarray(index, dtype="int64")
+        return Span(jnp.where(index < 0, index + length, index), 1, squeezed=True)
+    number = int(index)
+    if not -length <= number < length:
+        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {length}")
+    return Span(number % length, 1, squeezed=True)
+
+
+def _slice_selection(entry: slice, length: int, frame: Frame) -> Selection:
+    bounds = [entry.start, entry.stop, entry.step]
+    values = [_value(bound, frame) for bound in bounds]
+    if all(is_concrete(value) for value in values):
+        numbers = [None if value is None else int(value) for value in values]
+        start, stop, step = slice(*numbers).indices(length)
+        if step == 1:
+            return Span(start, max(0, stop - start))
+        count = len(range(start, stop, step))
+        last = start + count * step
+        return slice(start, None if last < 0 else last, step) if count else slice(0, 0, step)
+    window = _moving_window(entry, values, length, frame)
+    if window is not None:
+        return window
+    traced = [
+        bound
+        for bound, value in zip(bounds, values)
+        if isinstance(bound, Variable) and not is_concrete(value)
+    ]
+    raise NeedsConcrete(traced, "the bounds of a slice")
+
+
+def _moving_window(
+    entry: slice, values: list[Any], length: int, frame: Frame
+) -> Optional[Span]:
+    """Recognise ``x[i : i + k]`` with a known `k`."""
+    start, stop, step = values
+    if (step is not None and int(step) != 1) or is_concrete(start) or is_concrete(stop):
+        return None
+    base, start_offset = _affine(entry.start, frame)
+    other, stop_offset = _affine(entry.stop, frame)
+    size = stop_offset - start_offset
+    if base is not other or not 0 <= size <= length:
+        return None
+    start = jnp.asarray(start, dtype="int64")
+    outside = (start < 0) | (start + size > length)
+    frame.checks.add(
+        jnp.any(outside),
+        lambda: NotImplementedError(
+            f"JAX_FIXED: a window x[i:i+{size}] reaches out of an axis of length {length}, "
+            "where NumPy would give a shorter one. Inside a loop all windows must have one length."
+        ),
+    )
+    return Span(start, size)
+
+
+def _affine(variable: Variable, frame: Frame) -> tuple[Variable, int]:
+    """Write an integer variable as another variable plus a known number."""
+    offset = 0
+    while variable.owner is not None:
+        op, inputs = variable.owner.op, variable.owner.inputs
+        scalar_op = op.scalar_op if isinstance(op, Elemwise) else op
+        if isinstance(scalar_op, (ScalarFromTensor, TensorFromScalar)) or (
+            isinstance(scalar_op, aes.Cast) and variable.type.dtype.startswith("int")
+        ):
+            variable = inputs[0]
+            continue
+        traced = [i for i in inputs if not is_concrete(frame.value(i))]
+        if len(traced) != 1 or not isinstance(scalar_op, (aes.Add, aes.Sub)):
+            break
+        if isinstance(scalar_op, aes.Sub) and traced[0] is not inputs[0]:
+            break
+        rest = [int(np.squeeze(frame.value(i))) for i in inputs if i is not traced[0]]
+        offset += sum(rest) if isinstance(scalar_op, aes.Add) else -sum(rest)
+        variable = traced[0]
+    return variable, offset

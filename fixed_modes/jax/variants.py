@@ -1,0 +1,207 @@
+"""Compiled variants of a graph for values that must be known to trace it.
+
+``n_steps``, the bounds of a slice, the length of an ``arange``: JAX can't trace
+a graph in which they are data.  Tracing finds out which there are (it stops
+with `NeedsConcrete`), and each combination of their values gets a *variant*
+with these values known.  An integer that the function is called with is read
+from the arguments; anything else is computed first by a compiled function of
+its own, the variant's *probe*.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from aesara.graph.basic import Variable
+from aesara.graph.fg import FunctionGraph
+
+from fixed_modes.errors import UnsupportedOpError
+from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch table)
+from fixed_modes.jax.compile_options import jit
+from fixed_modes.jax.evaluate import evaluate
+from fixed_modes.jax.frame import Frame, NeedsConcrete
+from fixed_modes.jax.padded import KnownLength, PaddedTrace
+
+#: An input with more entries is no part of a variant's key.
+LARGEST_STATIC_INPUT = 16
+
+#: So many variants for one set of variables are worth a warning.
+MANY_VARIANTS = 16
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass
+class Flags:
+    """Which run-time checks failed.
+
+    The errors are part of the structure of a compiled function's result, so
+    each compilation keeps its own.
+    """
+
+    failed: Any
+    errors: tuple[Callable[[], Exception], ...]
+
+    def tree_flatten(self) -> tuple[tuple[Any], tuple[Callable[[], Exception], ...]]:
+        return (self.failed,), self.errors
+
+    @classmethod
+    def tree_unflatten(cls, aux: Any, children: tuple[Any]) -> Flags:
+        return cls(children[0], aux)
+
+    def raise_first(self) -> None:
+        """Raise the error of the first check that failed."""
+        if self.errors:
+            for failed, error in zip(np.asarray(self.failed), self.errors):
+                if failed:
+                    raise error()
+
+
+class Variant:
+    """A graph with the values of some of its variables known.
+
+    Attributes
+    ----------
+    needs
+        Variables that must be known besides; None if nothing is missing.
+    children
+        The variants with `needs` known too, by their values, the last used last.
+    """
+
+    def __init__(self, fgraph: FunctionGraph, known: Mapping[Variable, Any]) -> None:
+        self.fgraph = fgraph
+        self.known = dict(known)
+        self.needs: Optional[tuple[Variable, ...]] = None
+        self.children: OrderedDict[Any, Variant] = OrderedDict()
+        self.lock = threading.Lock()
+        self.run = jit(self._trace_outputs)
+        self.probe: Callable[[Sequence[Any]], list[Any]] = _no_probe
+
+    def call(self, args: Sequence[Any]) -> Any:
+        """Run the graph.
+
+        Raises
+        ------
+        NeedsConcrete
+            If variables must be known first; they are in `needs` from then on.
+        """
+        try:
+            return self.run(args)
+        except NeedsConcrete as need:
+            self._set_needs(need.variables)
+            raise
+
+    def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray]:
+        """Find the values of `needs`, for a `PaddedTrace` its length."""
+        while True:
+            inputs = self.fgraph.inputs
+            if all(variable in inputs for variable in self.needs or ()):
+                return [np.asarray(args[inputs.index(v)]) for v in self.needs or ()]
+            try:
+                return [np.asarray(value) for value in self.probe(args)]
+            except NeedsConcrete as need:
+                self._set_needs(need.variables)
+
+    def child(self, values: Sequence[np.ndarray], max_variants: int) -> Variant:
+        """Give the variant with `needs` known to have these values."""
+        key = tuple((v.dtype.str, v.shape, v.tobytes()) for v in values)
+        with self.lock:
+            found = self.children.pop(key, None)
+            if found is None:
+                found = self._new_child(values)
+                if len(self.children) + 1 == MANY_VARIANTS:
+                    self._warn()
+            self.children[key] = found
+            while len(self.children) > max_variants:
+                self.children.popitem(last=False)
+        return found
+
+    def _new_child(self, values: Sequence[np.ndarray]) -> Variant:
+        known = dict(self.known)
+        for variable, value in zip(self.needs or (), values):
+            is_length = variable.type.ndim > 0 and value.ndim == 0
+            known[variable] = KnownLength(int(value)) if is_length else value
+        return Variant(self.fgraph, known)
+
+    def _set_needs(self, variables: tuple[Variable, ...]) -> None:
+        self.needs = variables
+        # A function of its own: JAX would take an earlier trace for this one.
+        self.probe = jit(lambda args: self._trace_probe(args, variables))
+
+    def _warn(self) -> None:
+        names = ", ".join(str(variable) for variable in self.needs or ())
+        warnings.warn(
+            f"JAX_FIXED has compiled a graph for {MANY_VARIANTS} different values of {names}, "
+            "since the shapes of arrays depend on it; each new value is compiled anew.",
+            stacklevel=2,
+        )
+
+    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags]:
+        frame, outputs = self._evaluate(args, self.fgraph.outputs)
+        outputs = [jax.tree_util.tree_map(jnp.asarray, value) for value in outputs]
+        failed = [jnp.any(flag) for flag in frame.checks.failed]
+        return outputs, Flags(jnp.stack(failed) if failed else (), tuple(frame.checks.errors))
+
+    def _trace_probe(self, args: Sequence[Any], variables: Sequence[Variable]) -> list[Any]:
+        _, values = self._evaluate(args, variables)
+        return [v.length if isinstance(v, PaddedTrace) else jnp.asarray(v) for v in values]
+
+    def _evaluate(
+        self, args: Sequence[Any], targets: Sequence[Variable]
+    ) -> tuple[Frame, list[Any]]:
+        inputs = self.fgraph.inputs
+        frame = Frame(inputs, dict(zip(inputs, args)), self.known)
+        try:
+            return frame, evaluate(frame, targets)
+        except NeedsConcrete as need:
+            variables = self._what_to_know(frame, need)
+            raise NeedsConcrete(variables, need.reason) from None
+
+    def _what_to_know(self, frame: Frame, need: NeedsConcrete) -> list[Variable]:
+        """Choose the variables that make a variant: few inputs if possible."""
+        chosen = list(need.variables)
+        is_trace = any(isinstance(frame.values.get(v), PaddedTrace) for v in chosen)
+        sources = frame.traced_sources(chosen)
+        if sources and not is_trace and all(_is_small_integer(frame, v) for v in sources):
+            chosen = sources
+        if all(v in self.known and not isinstance(self.known[v], KnownLength) for v in chosen):
+            raise UnsupportedOpError(f"JAX_FIXED must know {need.reason} and can't find it out")
+        return chosen
+
+
+def run_variant(root: Variant, args: Sequence[Any], max_variants: int) -> list[Any]:
+    """Run a graph with the variant that fits the arguments; compile it if need be.
+
+    Raises
+    ------
+    Exception
+        What the graph's run-time checks say.
+    """
+    variant = root
+    while True:
+        if variant.needs is None:
+            try:
+                outputs, flags = variant.call(args)
+            except NeedsConcrete:
+                continue
+            flags.raise_first()
+            return outputs
+        variant = variant.child(variant.values_of_needs(args), max_variants)
+
+
+def _no_probe(args: Sequence[Any]) -> list[Any]:
+    raise AssertionError("nothing is to be found out")
+
+
+def _is_small_integer(frame: Frame, variable: Variable) -> bool:
+    value = frame.values.get(variable)
+    if value is None or not hasattr(value, "dtype"):
+        return False
+    return value.dtype.kind in "iub" and value.size <= LARGEST_STATIC_INPUT
