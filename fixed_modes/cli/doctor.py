@@ -140,7 +140,7 @@ def _judge_versions(findings: Findings) -> None:
             findings.problems.append(Remark(text, pip))
     slow = " and ".join(f"{v.name} {v.version}" for v in findings.versions if v.status == "slow")
     if slow:
-        text = f"{slow}: loops are slow with it, by orders of magnitude, and 0.7.0 crashes in some."
+        text = f"loops are slow with {slow}, by orders of magnitude, and 0.7.0 crashes in some."
         findings.warnings.append(Remark(text, 'pip install "jax<0.7" "jaxlib<0.7"'))
 
 

@@ -11,8 +11,9 @@ import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader, SourcelessFileLoader
 from types import ModuleType, TracebackType
+from typing import Any
 
 import click
 
@@ -30,14 +31,14 @@ class Program:
     argv
         ``sys.argv`` of the program.
     search_path
-        What Python puts first into ``sys.path`` for it; None where `body` does that.
+        What Python puts first into ``sys.path`` for it.
     body
         Runs it as ``__main__``.
     """
 
     mode: str
     argv: list[str]
-    search_path: str | None
+    search_path: str
     body: Callable[[], object]
 
     def execute(self) -> None:
@@ -49,7 +50,7 @@ class Program:
         sys.argv[:] = self.argv
         if not getattr(sys.flags, "safe_path", sys.flags.isolated):
             # The first entry is the one that Python added for ``python -m fixed_modes``.
-            sys.path[:1] = [] if self.search_path is None else [self.search_path]
+            sys.path[:1] = [self.search_path]
         try:
             self.body()
         except BaseException:
@@ -113,46 +114,52 @@ def run(mode: str, module: str | None, program: tuple[str, ...]) -> Program:
     path, *arguments = program
     if path == "-":
         return Program(mode, ["-", *arguments], "", _run_standard_input)
-    if os.path.isdir(path):
-        if not _has_main(path):
-            raise CannotRun(f"can't find a __main__.py in the directory {path!r}.")
-        return Program(mode, [path, *arguments], None, lambda: _run_path(path))
     if not os.path.exists(path):
         raise CannotRun(f"the script {path!r} does not exist.")
+    # Looking into a pipe would take out of it what is to be run.
+    if os.path.isdir(path) or (os.path.isfile(path) and zipfile.is_zipfile(path)):
+        place = os.path.abspath(path)
+        spec = PathFinder.find_spec("__main__", [place])
+        if spec is None or spec.loader is None:
+            kind = "directory" if os.path.isdir(path) else "zip file"
+            raise CannotRun(f"can't find a __main__.py in the {kind} {path!r}.")
+        return Program(mode, [path, *arguments], place, lambda: _run_spec(spec))
     try:
         with io.open_code(os.path.abspath(path)) as file:
             source = file.read()
     except OSError as error:
         raise CannotRun(f"can't read the script {path!r}: {error.strerror}.") from None
-    if zipfile.is_zipfile(path) or path.endswith(".pyc"):
-        return Program(mode, [path, *arguments], None, lambda: _run_path(path))
     directory = os.path.dirname(os.path.realpath(path))
     return Program(mode, [path, *arguments], directory, lambda: _run_source(source, path))
 
 
-def _has_main(directory: str) -> bool:
-    return any(
-        os.path.exists(os.path.join(directory, name)) for name in ("__main__.py", "__main__.pyc")
-    )
-
-
 def _run_source(source: bytes, path: str) -> None:
     path = os.path.abspath(path)
-    main = _new_main_module()
-    main.__file__ = path
-    main.__loader__ = SourceFileLoader("__main__", path)
-    main.__dict__["__cached__"] = None
-    # Without dont_inherit the script would get the future imports of this file.
-    exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+    if path.endswith(".pyc"):
+        loader: Any = SourcelessFileLoader("__main__", path)
+        code = loader.get_code("__main__")
+    else:
+        loader = SourceFileLoader("__main__", path)
+        # Without dont_inherit the script would get the future imports of this file.
+        code = compile(source, path, "exec", dont_inherit=True)
+    exec(code, _new_main_names(__file__=path, __loader__=loader))
 
 
 def _run_standard_input() -> None:
-    source = sys.stdin.buffer.read()
-    exec(compile(source, "<stdin>", "exec", dont_inherit=True), _new_main_module().__dict__)
+    code = compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True)
+    exec(code, _new_main_names(__file__="<stdin>"))
 
 
-def _run_path(path: str) -> None:
-    runpy.run_path(path, run_name="__main__")
+def _run_spec(spec: Any) -> None:
+    """Run what was found as ``__main__`` in a directory or zip file."""
+    names = _new_main_names(
+        __file__=spec.origin,
+        __loader__=spec.loader,
+        __cached__=spec.cached,
+        __package__="",
+        __spec__=spec,
+    )
+    exec(spec.loader.get_code("__main__"), names)
 
 
 def _run_module(module: str) -> None:
@@ -169,16 +176,16 @@ def _run_module(module: str) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _new_main_module() -> ModuleType:
-    """Put an empty ``__main__`` in place, for good.
+def _new_main_names(**names: Any) -> dict[str, Any]:
+    """Put a new ``__main__`` in place, for good, and return its namespace.
 
-    ``runpy`` takes its module away again after the script; then functions that
+    `runpy` takes its module away again after the script; then functions that
     run at exit, or pickling there, would not find the script's names.
     """
     main = ModuleType("__main__")
-    main.__dict__["__builtins__"] = builtins
+    main.__dict__.update({"__builtins__": builtins, "__cached__": None, **names})
     sys.modules["__main__"] = main
-    return main
+    return main.__dict__
 
 
 def _hide_own_frames() -> None:
