@@ -8,18 +8,60 @@ from __future__ import annotations
 
 import warnings
 from functools import singledispatch
-from typing import Any
+from typing import Any, Callable
 
 from aesara.compile.builders import OpFromGraph
-from aesara.compile.ops import ViewOp
+from aesara.compile.ops import DeepCopyOp, ViewOp
 from aesara.configdefaults import config
 from aesara.graph.basic import Apply
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
+from aesara.raise_op import CheckAndRaise
+from aesara.scalar.basic import Identity
 from aesara.scan.op import Scan
+from aesara.tensor.basic import (
+    Alloc,
+    AllocEmpty,
+    MakeVector,
+    ScalarFromTensor,
+    TensorFromScalar,
+)
+from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from aesara.tensor.math import Dot
+from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
+from aesara.tensor.subtensor import (
+    AdvancedIncSubtensor1,
+    AdvancedSubtensor1,
+    IncSubtensor,
+    Subtensor,
+)
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError, describe_node
+from fixed_modes.numba.elemwise import (
+    is_absorbed,
+    write_dimshuffle,
+    write_elemwise,
+    write_reduction,
+)
+from fixed_modes.numba.scalar import NoExpression
 from fixed_modes.numba.scan import ScanLoop
+from fixed_modes.numba.subtensor import (
+    write_inc_subtensor,
+    write_put,
+    write_subtensor,
+    write_take,
+)
+from fixed_modes.numba.tensor import (
+    write_alloc,
+    write_alloc_empty,
+    write_check,
+    write_deep_copy,
+    write_dot,
+    write_make_vector,
+    write_reshape,
+    write_shape,
+    write_specify_shape,
+)
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
 
@@ -36,7 +78,18 @@ def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
 
 @singledispatch
 def lower(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
-    """Write the statements of `node`: here, a call of Aesara's own conversion.
+    """Write the statements of `node`.
+
+    Raises
+    ------
+    UnsupportedOpError
+        If there is no conversion.
+    """
+    call_stock_conversion(op, node, writer)
+
+
+def call_stock_conversion(op: Op, node: Apply, writer: Writer) -> None:
+    """Write a call of the function that Aesara's own conversion gives for `op`.
 
     Raises
     ------
@@ -92,9 +145,64 @@ def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
     return convert
 
 
-@lower.register(ViewOp)
-def _lower_view(op: ViewOp, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+def _register(*ops: type) -> Callable:
+    def decorate(function: Callable) -> Callable:
+        for op in ops:
+            lower.register(op)(function)
+        return function
+
+    return decorate
+
+
+@_register(ViewOp, Identity, ScalarFromTensor, TensorFromScalar, Unbroadcast)
+def _lower_view(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     writer.bind(node.outputs[0], writer.name(node.inputs[0]))
+
+
+@_register(Elemwise, CAReduce)
+def _lower_or_call(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    write = write_elemwise if isinstance(op, Elemwise) else write_reduction
+    try:
+        write(op, node, writer)
+    except NoExpression:
+        call_stock_conversion(op, node, writer)
+
+
+@_register(DimShuffle)
+def _lower_dimshuffle(op: DimShuffle, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    if not is_absorbed(node, fgraph):
+        write_dimshuffle(op, node, writer)
+
+
+@_register(DeepCopyOp, Dot)
+def _lower_where_typed(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    write = write_deep_copy if isinstance(op, DeepCopyOp) else write_dot
+    if not write(op, node, writer):
+        call_stock_conversion(op, node, writer)
+
+
+@_register(Shape_i)
+def _lower_shape_i(op: Shape_i, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    writer.emit(
+        f"{writer.define(node.outputs[0], 'length')} = "
+        f"{writer.name(node.inputs[0])}.shape[{op.i}]"
+    )
+
+
+for _op, _write in {
+    Alloc: write_alloc,
+    AllocEmpty: write_alloc_empty,
+    MakeVector: write_make_vector,
+    Shape: write_shape,
+    Reshape: write_reshape,
+    SpecifyShape: write_specify_shape,
+    CheckAndRaise: write_check,
+    Subtensor: write_subtensor,
+    IncSubtensor: write_inc_subtensor,
+    AdvancedSubtensor1: write_take,
+    AdvancedIncSubtensor1: write_put,
+}.items():
+    lower.register(_op)(lambda op, node, fgraph, writer, _write=_write: _write(op, node, writer))
 
 
 @lower.register(OpFromGraph)

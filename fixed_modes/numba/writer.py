@@ -107,19 +107,36 @@ class Writer:
         finally:
             self.scans = outer
 
+    @contextmanager
+    def all_or_nothing(self, exception: type[Exception]) -> Iterator[None]:
+        """Take back what was written when `exception` comes out of the block."""
+        lines, sites, names = len(self.lines), len(self.sites), dict(self._names)
+        indent = self._indent
+        try:
+            yield
+        except exception:
+            del self.lines[lines:], self.sites[sites:]
+            self._names, self._indent = names, indent
+            raise
+
     def emit_failure(
-        self, exception: type[Exception], message: Callable[..., str], *numbers: str
+        self,
+        exception: type[Exception],
+        message: Callable[..., str],
+        *numbers: str,
+        name: str = "",
     ) -> None:
         """Raise `exception`; its message is built from expressions for integers.
 
         The message is put together by the caller of the compiled function: a
-        string that compiled code builds costs much compile time.
+        string that compiled code builds costs much compile time.  `name` is what
+        the exception is called in the generated module, if not a built-in.
         """
         assert self._node is not None
         self.sites.append(ErrorSite(exception, message, self._node, self.scans))
         for position, number in enumerate((str(len(self.sites)), *numbers)):
             self.emit(f"{ERROR}[{position}] = {number}")
-        self.emit(f"raise {exception.__name__}")
+        self.emit(f"raise {name or exception.__name__}")
 
     # -- names ------------------------------------------------------------
 

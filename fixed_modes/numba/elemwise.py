@@ -1,0 +1,305 @@
+"""`Elemwise`, `CAReduce` and `DimShuffle` as statements and fused loop nests."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import aesara.scalar.basic as aes
+import numpy as np
+from aesara.graph.basic import Apply, Constant, Variable
+from aesara.graph.fg import FunctionGraph
+from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+
+from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
+from fixed_modes.numba.writer import Writer, is_machine_scalar
+
+
+def numpy_dtype(dtype: str) -> str:
+    """Give the expression for a dtype in generated code."""
+    return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+
+
+# -- Elemwise --------------------------------------------------------------
+
+
+def write_elemwise(op: Elemwise, node: Apply, writer: Writer) -> None:
+    """Write an `Elemwise`: statements for scalars, one loop nest for arrays.
+
+    Raises
+    ------
+    NoExpression
+        If the scalar op has no expression; nothing is written then.
+    """
+    with writer.all_or_nothing(NoExpression):
+        if node.outputs[0].type.ndim == 0:
+            operands = [Operand(writer.name(i), i.type.dtype) for i in node.inputs]
+            for out, value in zip(
+                node.outputs, write_scalar_op(op.scalar_op, node, operands, writer)
+            ):
+                writer.bind(out, value)
+        else:
+            _write_loop_nest(op, node, writer)
+
+
+class _Element:
+    """How an input of an `Elemwise` is read inside the loop nest.
+
+    An input that a `DimShuffle` view made is read from what it is a view of;
+    the view itself need not exist then.
+    """
+
+    def __init__(self, variable: Variable, writer: Writer) -> None:
+        self.dtype = variable.type.dtype
+        self.axes: list[Any] = list(range(variable.type.ndim))
+        self.broadcast = variable.type.broadcastable
+        if isinstance(variable, Constant) and variable.data.size == 1:
+            self.text, self.axes = writer.literal(variable.data.ravel()[0]), []
+            self.is_scalar = True
+            return
+        source = absorbed_source(variable)
+        if source is not None:
+            order = variable.owner.op.new_order
+            self.axes = [
+                order.index(axis) if axis in order else None for axis in range(source.type.ndim)
+            ]
+            self.broadcast = tuple(
+                o == "x" or b for o, b in zip(order, variable.type.broadcastable)
+            )
+            variable = source
+        self.text = writer.name(variable)
+        self.is_scalar = is_machine_scalar(variable)
+        self.variable = variable
+
+    def length(self, axis: int) -> str | None:
+        """Give the length along an axis of the loop nest, if this input has that axis."""
+        if self.is_scalar or self.broadcast[axis]:
+            return None
+        return f"{self.text}.shape[{self.axes.index(axis)}]"
+
+    def static_length(self, axis: int) -> int | None:
+        return None if self.is_scalar else self.variable.type.shape[self.axes.index(axis)]
+
+    def read(self, indices: list[str]) -> str:
+        if self.is_scalar:
+            return self.text
+        position = ", ".join(
+            "0" if axis is None or self.broadcast[axis] else indices[axis] for axis in self.axes
+        )
+        return f"{self.text}[{position}]"
+
+
+def absorbed_source(variable: Variable) -> Variable | None:
+    """Give what `variable` is a reordered view of, if loops may read that instead."""
+    node = variable.owner
+    if node is None or not isinstance(node.op, DimShuffle):
+        return None
+    source = node.inputs[0]
+    return source if node.op.inplace or is_machine_scalar(source) else None
+
+
+def is_absorbed(node: Apply, fgraph: FunctionGraph) -> bool:
+    """Say whether only loop nests use this `DimShuffle`, so that it need not be written."""
+    if absorbed_source(node.outputs[0]) is None:
+        return False
+    return all(
+        client != "output"
+        and isinstance(client.op, Elemwise)
+        and not any(position == i for i in client.op.inplace_pattern.values())
+        and client.outputs[0].type.ndim > 0
+        and _has_expression(client)
+        for client, position in fgraph.clients[node.outputs[0]]
+    )
+
+
+def _has_expression(node: Apply) -> bool:
+    scratch = Writer()
+    operands = [Operand(f"x{n}", i.type.dtype) for n, i in enumerate(node.inputs)]
+    with scratch.at_node(node):
+        try:
+            write_scalar_op(node.op.scalar_op, node, operands, scratch)
+        except NoExpression:
+            return False
+    return True
+
+
+def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
+    in_place = op.inplace_pattern
+    elements = [
+        # What is overwritten must be the array itself.
+        _Element(i, writer) if n not in in_place.values() else _plain_element(i, writer)
+        for n, i in enumerate(node.inputs)
+    ]
+    lengths = _write_lengths(elements, node, writer)
+    results = []
+    for n, out in enumerate(node.outputs):
+        if n in in_place:
+            writer.bind(out, writer.name(node.inputs[in_place[n]]))
+        else:
+            name = writer.define(out, "elemwise")
+            shape = f"({', '.join(lengths)},)"
+            writer.emit(f"{name} = np.empty({shape}, {numpy_dtype(out.type.dtype)})")
+        results.append(writer.name(out))
+    indices = [writer.fresh("i") for _ in lengths]
+    with ExitStack() as nest:
+        for index, length in zip(indices, lengths):
+            nest.enter_context(writer.block(f"for {index} in range({length}):"))
+        operands = [_read(element, indices, writer) for element in elements]
+        values = write_scalar_op(op.scalar_op, node, operands, writer)
+        for result, value in zip(results, values):
+            writer.emit(f"{result}[{', '.join(indices)}] = {value}")
+
+
+def _plain_element(variable: Variable, writer: Writer) -> _Element:
+    element = _Element.__new__(_Element)
+    element.dtype = variable.type.dtype
+    element.axes = list(range(variable.type.ndim))
+    element.broadcast = variable.type.broadcastable
+    element.text, element.is_scalar, element.variable = writer.name(variable), False, variable
+    return element
+
+
+def _read(element: _Element, indices: list[str], writer: Writer) -> Operand:
+    text = element.read(indices)
+    if element.is_scalar:
+        return Operand(text, element.dtype)
+    name = writer.fresh(f"{element.text}_e")
+    writer.emit(f"{name} = {text}")
+    return Operand(name, element.dtype)
+
+
+def _write_lengths(elements: list[_Element], node: Apply, writer: Writer) -> list[str]:
+    """Name the lengths of the loops, and check that all inputs agree on them."""
+    lengths = []
+    for axis in range(node.outputs[0].type.ndim):
+        sized = [(n, e) for n, e in enumerate(elements) if e.length(axis) is not None]
+        if not sized:
+            lengths.append("1")
+            continue
+        (first, leading), *others = sized
+        length = writer.fresh("n")
+        writer.emit(f"{length} = {leading.length(axis)}")
+        lengths.append(length)
+        seen = {leading.length(axis)}
+        for n, element in others:
+            text = str(element.length(axis))
+            known = element.static_length(axis)
+            if text in seen or (known is not None and known == leading.static_length(axis)):
+                continue
+            seen.add(text)
+            with writer.block(f"if {text} != {length}:"):
+                writer.emit_failure(
+                    ValueError, _mismatch_message(axis, first, n), length, text
+                )
+    return lengths
+
+
+def _mismatch_message(axis: int, first: int, other: int) -> Any:
+    def message(length: int, other_length: int) -> str:
+        return (
+            f"Input dimension mismatch: input {first} has length {length} along axis {axis}, "
+            f"but input {other} has length {other_length}."
+        )
+
+    return message
+
+
+# -- reductions --------------------------------------------------------------
+
+
+def write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
+    """Write a reduction as one loop nest over its input.
+
+    Raises
+    ------
+    NoExpression
+        If the scalar op has no expression or no identity; nothing is written then.
+    """
+    with writer.all_or_nothing(NoExpression):
+        _write_reduction(op, node, writer)
+
+
+def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
+    (x,), (out,) = node.inputs, node.outputs
+    ndim, dtype = x.type.ndim, out.type.dtype
+    acc_dtype = getattr(op, "acc_dtype", None) or dtype
+    axes = tuple(range(ndim)) if op.axis is None else tuple(op.axis)
+    kept = [axis for axis in range(ndim) if axis not in axes]
+    source = writer.name(x)
+    if ndim == 0:
+        writer.bind(out, Operand(source, x.type.dtype).to(dtype))
+        return
+    start = _identity(op, acc_dtype, writer)
+    if isinstance(op.scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum)):
+        for axis in axes:
+            with writer.block(f"if {source}.shape[{axis}] == 0:"):
+                writer.emit_failure(
+                    ValueError, _empty_message(str(op.scalar_op), axis)
+                )
+    total = writer.fresh(out.name or "total")
+    if kept:
+        shape = ", ".join(f"{source}.shape[{axis}]" for axis in kept)
+        writer.emit(f"{total} = np.full(({shape},), {start}, {numpy_dtype(acc_dtype)})")
+    else:
+        writer.emit(f"{total} = {start}")
+    indices = [writer.fresh("i") for _ in range(ndim)]
+    target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
+    with ExitStack() as nest:
+        for axis, index in enumerate(indices):
+            nest.enter_context(writer.block(f"for {index} in range({source}.shape[{axis}]):"))
+        element = writer.fresh(f"{source}_e")
+        writer.emit(f"{element} = {source}[{', '.join(indices)}]")
+        operands = [
+            Operand(target, acc_dtype),
+            Operand(element, x.type.dtype).to(acc_dtype),
+        ]
+        writer.emit(f"{target} = {expression(op.scalar_op, operands, acc_dtype, writer)}")
+    if acc_dtype == dtype:
+        writer.bind(out, total)
+    elif kept:
+        writer.emit(f"{writer.define(out, 'reduced')} = {total}.astype({numpy_dtype(dtype)})")
+    else:
+        writer.bind(out, Operand(total, acc_dtype).to(dtype))
+
+
+def _identity(op: CAReduce, dtype: str, writer: Writer) -> str:
+    identity = getattr(op.scalar_op, "identity", None)
+    if identity is None or dtype == "float16":
+        raise NoExpression(f"{op} has no identity")
+    if np.dtype(dtype).kind in "iu" and not np.isfinite(identity):
+        limits = np.iinfo(dtype)
+        identity = limits.max if identity > 0 else limits.min
+    if dtype == "bool" and not np.isfinite(identity):
+        identity = identity > 0
+    return writer.literal(np.asarray(identity).astype(dtype)[()])
+
+
+def _empty_message(name: str, axis: int) -> Any:
+    return lambda: f"Input of CAReduce{{{name}}} has zero-size on axis {axis}"
+
+
+# -- DimShuffle ----------------------------------------------------------------
+
+
+def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
+    """Write a `DimShuffle` as a view of its input (a copy where it asks for one)."""
+    (x,), (out,) = node.inputs, node.outputs
+    source = writer.name(x)
+    if out.type.ndim == 0:
+        index = ", ".join(["0"] * x.type.ndim)
+        text = f"{source}[{index}]" if index else source
+    elif x.type.ndim == 0:
+        shape = ", ".join(["1"] * out.type.ndim)
+        text = f"np.full(({shape},), {source}, {numpy_dtype(out.type.dtype)})"
+    else:
+        order = [axis for axis in op.new_order if axis != "x"]
+        dropped = [axis for axis in range(x.type.ndim) if axis not in order]
+        text = source
+        if [*order, *dropped] != list(range(x.type.ndim)):
+            text = f"{text}.transpose({', '.join(map(str, [*order, *dropped]))})"
+        index = ["None" if axis == "x" else ":" for axis in op.new_order] + ["0"] * len(dropped)
+        if set(index) != {":"}:
+            text = f"{text}[{', '.join(index)}]"
+        if not op.inplace:
+            text = f"{text}.copy()"
+    writer.emit(f"{writer.define(out, 'dimshuffle')} = {text}")

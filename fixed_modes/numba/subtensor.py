@@ -1,0 +1,142 @@
+"""Indexing as statements: views, gathers and updates, with bounds checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aesara.graph.basic import Apply, Variable
+from aesara.graph.type import Type
+from aesara.tensor.subtensor import (
+    AdvancedIncSubtensor1,
+    AdvancedSubtensor1,
+    IncSubtensor,
+    Subtensor,
+)
+
+from fixed_modes.numba.elemwise import numpy_dtype
+from fixed_modes.numba.writer import Writer, is_machine_scalar
+
+
+def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
+    """Write basic indexing; the result is a view, or a scalar."""
+    source = writer.name(node.inputs[0])
+    index = write_index(op.idx_list, node.inputs[1:], source, writer)
+    writer.emit(f"{writer.define(node.outputs[0], 'subtensor')} = {source}[{index}]")
+
+
+def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
+    """Write an update of a basic index: in place, or on a copy."""
+    x, y, *indices = node.inputs
+    (out,) = node.outputs
+    target, value = writer.name(x), writer.name(y)
+    index = write_index(op.idx_list, indices, target, writer)
+    if op.inplace:
+        writer.bind(out, target)
+    else:
+        writer.emit(f"{writer.define(out, 'updated')} = {target}.copy()")
+        target = writer.name(out)
+    if not is_machine_scalar(y) and y.type.ndim > 0 and all(y.type.broadcastable):
+        value = f"{value}[{', '.join(['0'] * y.type.ndim)}]"
+    writer.emit(f"{target}[{index}] {'=' if op.set_instead_of_inc else '+='} {value}")
+
+
+def write_index(
+    idx_list: tuple[Any, ...], values: list[Variable], source: str, writer: Writer
+) -> str:
+    """Write the bounds checks of a basic index, and give the index expression."""
+    remaining = iter(values)
+
+    def entry(part: Any) -> str:
+        if part is None:
+            return ""
+        return f"np.int64({writer.name(next(remaining))})" if isinstance(part, Type) else str(part)
+
+    parts = []
+    for axis, part in enumerate(idx_list):
+        if isinstance(part, slice):
+            start, stop, step = entry(part.start), entry(part.stop), entry(part.step)
+            parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
+        else:
+            position = writer.fresh("index")
+            writer.emit(f"{position} = {entry(part)}")
+            write_bounds_check(position, f"{source}.shape[{axis}]", axis, writer)
+            parts.append(position)
+    return ", ".join(parts) or "..."
+
+
+def write_bounds_check(position: str, length: str, axis: int, writer: Writer) -> None:
+    """Make `position` count from the front; raise `IndexError` where it is outside."""
+    with writer.block(f"if {position} < -{length} or {position} >= {length}:"):
+        writer.emit_failure(IndexError, _bounds_message(axis), position, length)
+    with writer.block(f"if {position} < 0:"):
+        writer.emit(f"{position} += {length}")
+
+
+def _bounds_message(axis: int) -> Any:
+    def message(position: int, length: int) -> str:
+        return f"index {position} is out of bounds for axis {axis} with size {length}"
+
+    return message
+
+
+def write_take(op: AdvancedSubtensor1, node: Apply, writer: Writer) -> None:
+    """Write ``x[indices]`` for a vector of indices into the first axis."""
+    x, indices = node.inputs
+    (out,) = node.outputs
+    source, taken = writer.name(x), writer.name(indices)
+    name = writer.define(out, "taken")
+    writer.emit(
+        f"{name} = np.empty(({taken}.shape[0],) + {source}.shape[1:], "
+        f"{numpy_dtype(out.type.dtype)})"
+    )
+    i, position = writer.fresh("i"), writer.fresh("index")
+    with writer.block(f"for {i} in range({taken}.shape[0]):"):
+        writer.emit(f"{position} = np.int64({taken}[{i}])")
+        write_bounds_check(position, f"{source}.shape[0]", 0, writer)
+        writer.emit(f"{name}[{i}] = {source}[{position}]")
+
+
+def write_put(op: AdvancedIncSubtensor1, node: Apply, writer: Writer) -> None:
+    """Write ``x[indices] = y`` or ``+= y`` along the first axis; repeated indices count."""
+    x, y, indices = node.inputs
+    (out,) = node.outputs
+    target, value, taken = (writer.name(v) for v in (x, y, indices))
+    if op.inplace:
+        writer.bind(out, target)
+    else:
+        writer.emit(f"{writer.define(out, 'updated')} = {target}.copy()")
+        target = writer.name(out)
+    i, position = writer.fresh("i"), writer.fresh("index")
+    rows_differ = y.type.ndim == x.type.ndim and not y.type.broadcastable[0]
+    if rows_differ:
+        with writer.block(
+            f"if {value}.shape[0] != {taken}.shape[0] and {value}.shape[0] != 1:"
+        ):
+            writer.emit_failure(
+                ValueError, _count_message, f"{value}.shape[0]", f"{taken}.shape[0]"
+            )
+    with writer.block(f"for {i} in range({taken}.shape[0]):"):
+        writer.emit(f"{position} = np.int64({taken}[{i}])")
+        write_bounds_check(position, f"{target}.shape[0]", 0, writer)
+        row = value
+        if y.type.ndim == x.type.ndim:
+            at = f"{i} if {value}.shape[0] > 1 else 0" if rows_differ else "0"
+            row = f"{value}[{at}]"
+        sign = "=" if op.set_instead_of_inc else "+="
+        _write_row(f"{target}[{position}]", row, x, y, sign, writer)
+
+
+def _write_row(target: str, row: str, x: Variable, y: Variable, sign: str, writer: Writer) -> None:
+    dtype = numpy_dtype(x.type.dtype)
+    if x.type.ndim == 1:
+        writer.emit(f"{target} {sign} {dtype}({row})")
+        return
+    if sign == "=":
+        writer.emit(f"{target} = {row}")
+        return
+    view = writer.fresh("row")
+    writer.emit(f"{view} = {target}", f"{view} += {row}")
+
+
+def _count_message(values: int, indices: int) -> str:
+    return f"{values} values can't be put at {indices} indices"
