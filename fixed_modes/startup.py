@@ -3,7 +3,8 @@
 Two things have to happen, at two moments of ``import aesara``:
 
 * after ``aesara.configparser`` is loaded and before the configuration variables
-  are added, so that a mode name from ``AESARA_FLAGS`` or ``.aesararc`` is accepted;
+  are added, so that a mode name from ``AESARA_FLAGS`` or ``.aesararc`` is accepted,
+  and so that Aesara can be imported at all on Python 3.12;
 * after all of Aesara is loaded, so that there are classes to build the modes from.
 
 The finder in the module ``_fixed_modes_startup`` calls the two functions for it.
@@ -47,15 +48,16 @@ def hook_is_active() -> bool:
 
 
 def configparser_is_loaded(configparser: ModuleType) -> None:
-    """Catch the one call that adds the variable ``mode`` to the configuration."""
+    """Catch the calls that add the configuration variables ``mode`` and ``blas__ldflags``."""
     parser = configparser.AesaraConfigParser
     stock_add = parser.add
+    awaited = {"mode": accept_mode_names, "blas__ldflags": do_without_numpy_distutils}
 
     @wraps(stock_add)
     def add(self: Any, name: str, doc: str, configparam: Any, in_c_key: bool = True) -> Any:
-        if name == "mode":
-            accept_mode_names(configparam)
-            if parser.add is add:
+        if name in awaited:
+            awaited.pop(name)(configparam)
+            if not awaited and parser.add is add:
                 parser.add = stock_add
         return stock_add(self, name, doc, configparam, in_c_key)
 
@@ -97,6 +99,33 @@ def accept_mode_names(param: Any) -> None:
 
     filter_mode.accepts_fixed_modes = True  # type: ignore[attr-defined]
     param._apply = filter_mode
+
+
+def do_without_numpy_distutils(param: Any) -> None:
+    """Let Aesara find its BLAS, and so import, where ``numpy.distutils`` can't be imported.
+
+    Aesara asks ``numpy.distutils`` for the BLAS that NumPy was built with.  There
+    is no such module on Python 3.12, and it fails to import with a setuptools that
+    has no ``distutils.msvccompiler``.  Either makes ``import aesara`` fail.
+
+    Parameters
+    ----------
+    param
+        Aesara's `ConfigParam` for ``blas__ldflags``.
+    """
+    stock_default = param.default
+
+    @wraps(stock_default)
+    def default_blas_ldflags() -> str:
+        try:
+            return stock_default()
+        except ImportError:
+            # What Aesara does itself where NumPy does not name its BLAS.
+            from aesara.link.c.cmodule import try_blas_flag
+
+            return try_blas_flag(["-lblas"])
+
+    param._default = default_blas_ldflags
 
 
 def _with_our_names(message: str) -> str:

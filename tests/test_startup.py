@@ -28,8 +28,9 @@ STAND_IN = {
     "aesara/__init__.py": "from aesara.configdefaults import config\n",
     "aesara/configparser.py": """
         class ConfigParam:
-            def __init__(self, apply):
+            def __init__(self, apply, default=None):
                 self._apply = apply
+                self.default = self._default = default
 
         class AesaraConfigParser:
             def add(self, name, doc, configparam, in_c_key=True):
@@ -44,6 +45,20 @@ STAND_IN = {
         config = AesaraConfigParser()
         config.add("floatX", "", ConfigParam(str))
         config.add("mode", "", ConfigParam(_filter_mode), in_c_key=False)
+        import aesara.link.c.cmodule
+    """,
+    "aesara/link/__init__.py": "",
+    "aesara/link/c/__init__.py": "",
+    "aesara/link/c/cmodule.py": """
+        from aesara.configdefaults import ConfigParam, config
+
+        def try_blas_flag(flags):
+            return " ".join(flags)
+
+        def default_blas_ldflags():
+            import numpy.there_is_no_such_module
+
+        config.add("blas__ldflags", "", ConfigParam(str, default_blas_ldflags))
     """,
 }
 
@@ -51,7 +66,7 @@ STAND_IN = {
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Path:
     for name, text in STAND_IN.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(textwrap.dedent(text))
     return tmp_path
 
@@ -64,6 +79,7 @@ def run(
     variables = {
         "FIXED_MODES_STARTUP": "0",
         "PYTHONPATH": os.pathsep.join(map(str, (*path, INSTALLED_IN))),
+        # Without it, and without the hook, Aesara does not import on Python 3.12.
         "AESARA_FLAGS": "blas__ldflags=",
         **variables,
     }
@@ -86,6 +102,7 @@ ASK_THE_STAND_IN = """
         mode._apply("other")
     except ValueError as exc:
         print(exc)
+    print(type(aesara.config).blas__ldflags._default())
     print(*(type(finder).__name__ for finder in sys.meta_path))
     print(aesara.configparser.AesaraConfigParser.add.__module__, type(aesara.__loader__).__name__)
 """
@@ -93,16 +110,17 @@ ASK_THE_STAND_IN = """
 
 def check_the_stand_in(process: subprocess.CompletedProcess[str], loader: str) -> None:
     assert process.returncode == 0, process.stderr
-    mode, message, finders, add = process.stdout.splitlines()
+    mode, message, blas, finders, add = process.stdout.splitlines()
     assert mode == "JAX_FIXED True"
     assert message == (
         "Expected one of ['Mode', 'NUMBA_FIXED', 'JAX_FIXED'], or more. Instead got: other."
     )
+    assert blas == "-lblas"
     assert "AesaraFinder" not in finders
     assert add == f"aesara.configparser {loader}"
 
 
-def test_finder_accepts_the_names_and_removes_itself(stand_in: Path) -> None:
+def test_finder_mends_the_configuration_and_removes_itself(stand_in: Path) -> None:
     process = run("import fixed_modes\n" + textwrap.dedent(ASK_THE_STAND_IN), stand_in)
     check_the_stand_in(process, "SourceFileLoader")
 
@@ -230,7 +248,7 @@ def test_importing_the_package_first_is_free_and_enough() -> None:
             "left over": [type(f).__name__ for f in sys.meta_path].count("AesaraFinder"),
         }))
     """
-    process = run(code, AESARA_FLAGS="blas__ldflags=,mode=NUMBA_FIXED")
+    process = run(code, AESARA_FLAGS="mode=NUMBA_FIXED")
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout) == {
         "heavy": [],
@@ -285,6 +303,12 @@ def test_error_without_a_list_of_names_still_gets_ours() -> None:
     startup.accept_mode_names(param)
     with pytest.raises(ValueError, match=r"^no \(or one of 'NUMBA_FIXED', 'JAX_FIXED'\)$"):
         param.apply("x")
+
+
+def test_where_aesara_finds_its_blas_nothing_changes() -> None:
+    param = ConfigParam(lambda: "-lmkl")
+    startup.do_without_numpy_distutils(param)
+    assert param.default() == "-lmkl"
 
 
 def test_names_are_those_of_the_modes() -> None:
