@@ -28,7 +28,7 @@ from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
 from fixed_modes.jax.ifelse import lower_ifelse
 from fixed_modes.jax.lazy import Schedule, schedule
 from fixed_modes.jax.padded import KnownLength, PaddedTrace
-from fixed_modes.jax.rng import RandomKey, key_from_rng
+from fixed_modes.jax.rng import key_from_rng
 
 #: Ops that know what to do with a trace of which the length is traced.
 TAKES_PADDED = (DeepCopyOp, Shape, Shape_i, Subtensor, ViewOp)
@@ -102,7 +102,8 @@ def conform(variable: Variable, value: Any) -> Any:
     """Give a value the dtype that the variable's type names, exactly."""
     kind = variable.type
     if isinstance(kind, RandomType):
-        return value if isinstance(value, RandomKey) else key_from_rng(value)
+        is_rng = isinstance(value, (np.random.Generator, np.random.RandomState))
+        return key_from_rng(value) if is_rng else value
     if not isinstance(kind, (TensorType, ScalarType)) or isinstance(value, PaddedTrace):
         return value
     if is_concrete(value):

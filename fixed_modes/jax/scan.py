@@ -8,7 +8,6 @@ from typing import Any, Callable, Optional
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from aesara.graph.basic import Apply, Variable
 from aesara.scan.op import Scan
 
@@ -17,6 +16,7 @@ from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.evaluate import evaluate
 from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, is_concrete
 from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.scan_shared import SharedState, shared_states
 from fixed_modes.jax.scan_states import MitMot, Trace
 
 
@@ -153,9 +153,20 @@ class Loop:
         return StepResult(
             mit_mots=[[next(written) for _ in taps] for taps in info.mit_mot_out_slices],
             traces=outputs[info.n_mit_mot_outs : first_shared],
-            shared=[_traced(value) for value in outputs[first_shared:end]],
+            shared=outputs[first_shared:end],
             stop=outputs[end] if info.as_while else None,
             failed=[jnp.asarray(flag) for flag in inner.checks.failed],
+        )
+
+    def shared_states(self) -> list[SharedState]:
+        """Choose how the shared states are handed on in a loop of known length."""
+        assert self.static_steps is not None
+        fgraph = self.op.fgraph
+        return shared_states(
+            self.op.inner_shared(fgraph.inputs),
+            self.op.inner_shared_outs(fgraph.outputs),
+            self.shared,
+            self.static_steps,
         )
 
     def _outside(self, inner: Frame, need: NeedsConcrete) -> Exception:
@@ -203,16 +214,17 @@ def _no_steps(loop: Loop) -> list[Any]:
 def run_scan(loop: Loop) -> list[Any]:
     """Run a loop with a known number of steps."""
     mit_mots, traces = loop.mit_mots, loop.traces
+    shared = loop.shared_states()
 
     def body(carry: Any, entering: Any) -> tuple[Any, Any]:
-        kept, windows, shared = carry
-        slices, rows = entering
+        kept, windows, states = carry
+        slices, rows, keys = entering
         slid = [(*window, row) for window, row in zip(kept, rows)]
         result = loop.step(
             slices,
             [mit_mot.read(window) for mit_mot, window in zip(mit_mots, slid)],
             [trace.read(window) for trace, window in zip(traces, windows)],
-            shared,
+            [s.read(state, key) for s, state, key in zip(shared, states, keys)],
         )
         slid = [m.write(w, values) for m, w, values in zip(mit_mots, slid, result.mit_mots)]
         new = [trace.fit(value) for trace, value in zip(traces, result.traces)]
@@ -220,20 +232,23 @@ def run_scan(loop: Loop) -> list[Any]:
         carry = (
             [window[1:] for window in slid],
             [t.push(window, value) for t, window, value in zip(traces, windows, new)],
-            result.shared,
+            [s.write(value) for s, value in zip(shared, result.shared)],
         )
         return carry, ([window[0] for window in slid], stacked, result.failed)
 
-    carry = ([m.start() for m in mit_mots], [t.start() for t in traces], loop.shared)
-    sequences = [sequence[: loop.static_steps] for sequence in loop.sequences]
-    entering = (sequences, [mit_mot.entering() for mit_mot in mit_mots])
+    carry = tuple([state.start() for state in kind] for kind in (mit_mots, traces, shared))
+    entering = (
+        [sequence[: loop.static_steps] for sequence in loop.sequences],
+        [mit_mot.entering() for mit_mot in mit_mots],
+        [state.entering() for state in shared],
+    )
     carry, (left, stacked, failed) = jax.lax.scan(body, carry, entering, length=loop.static_steps)
     _report(loop, [flags.any() for flags in failed])
-    kept, windows, shared = carry
+    kept, windows, states = carry
     return [
         *(m.finish_stacked(*pair) for m, *pair in zip(mit_mots, kept, left)),
         *(t.finish_stacked(*pair) for t, *pair in zip(traces, windows, stacked)),
-        *shared,
+        *(s.finish(state) for s, state in zip(shared, states)),
     ]
 
 
@@ -263,7 +278,7 @@ def run_while(loop: Loop) -> list[Any]:
             [m.write_buffer(b, v, step) for m, b, v in zip(mit_mots, sums, result.mit_mots)],
             [t.push(window, value) for t, window, value in zip(traces, windows, new)],
             [t.write(buffer, value, step) for t, buffer, value in zip(traces, buffers, new)],
-            result.shared,
+            [_traced(value) for value in result.shared],
         )
 
     carry = (

@@ -1,0 +1,125 @@
+"""Shared states of a `Scan`: values that a step replaces, random ones above all.
+
+A chain of splits, one after another, is slow in a loop.  Where a step only
+draws from a random state, the keys for all draws of all steps are therefore
+split off the state at once, before the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import jax
+import jax.numpy as jnp
+from aesara.graph.basic import Variable
+from aesara.tensor.random.op import RandomVariable
+
+from fixed_modes.jax.rng import KEY_IMPL, RandomKey
+
+
+@dataclass
+class Carried:
+    """A state that is handed from step to step."""
+
+    value: Any
+
+    def start(self) -> Any:
+        return jax.tree_util.tree_map(jnp.asarray, self.value)
+
+    def entering(self) -> Any:
+        return None
+
+    def read(self, carried: Any, entering: Any) -> Any:
+        return carried
+
+    def write(self, value: Any) -> Any:
+        return jax.tree_util.tree_map(jnp.asarray, value)
+
+    def finish(self, carried: Any) -> Any:
+        return carried
+
+
+@dataclass(frozen=True)
+class KeySupply:
+    """A random state inside a step: the keys for the draws that are still to come."""
+
+    keys: Any
+
+    def split(self) -> tuple[KeySupply, Any]:
+        """Give the state after a draw, and the key to draw with."""
+        key = jax.random.wrap_key_data(self.keys[0], impl=KEY_IMPL)
+        if self.keys.shape[0] > 1:
+            return KeySupply(self.keys[1:]), key
+        # What follows the last draw is used only if a second chain of draws is longer.
+        return KeySupply(jax.random.key_data(jax.random.fold_in(key, 1))[None]), key
+
+
+class Drawn:
+    """A random state from which each step makes the same number of draws.
+
+    Parameters
+    ----------
+    state
+        The state before the loop.
+    draws, steps
+        The numbers of draws in a step, and of steps.
+    """
+
+    def __init__(self, state: RandomKey, draws: int, steps: int) -> None:
+        self.state = state
+        key = jax.random.wrap_key_data(state.data, impl=KEY_IMPL)
+        keys = jax.random.key_data(jax.random.split(key, draws * steps + 1))
+        self.final = RandomKey(keys[-1], state.bit_generator, state.legacy)
+        self.keys = keys[:-1].reshape(steps, draws, *keys.shape[1:])
+
+    def start(self) -> Any:
+        return None
+
+    def entering(self) -> Any:
+        return self.keys
+
+    def read(self, carried: Any, entering: Any) -> KeySupply:
+        return KeySupply(entering)
+
+    def write(self, value: Any) -> Any:
+        return None
+
+    def finish(self, carried: Any) -> RandomKey:
+        return self.final
+
+
+SharedState = Union[Carried, Drawn]
+
+
+def shared_states(
+    inner_inputs: Sequence[Variable],
+    inner_outputs: Sequence[Variable],
+    values: Sequence[Any],
+    steps: int,
+) -> list[SharedState]:
+    """Choose how each shared state of a loop is handed on.
+
+    Parameters
+    ----------
+    inner_inputs, inner_outputs
+        The inner variables of the shared states, in the same order as `values`.
+    """
+    return [
+        Drawn(value, draws, steps)
+        if isinstance(value, RandomKey) and (draws := count_draws(before, after))
+        else Carried(value)
+        for before, after, value in zip(inner_inputs, inner_outputs, values)
+    ]
+
+
+def count_draws(before: Variable, after: Variable) -> int:
+    """Count the draws that lead from one random state to another; 0: not by draws alone."""
+    count = 0
+    while after is not before:
+        if after.owner is None or not isinstance(after.owner.op, RandomVariable):
+            return 0
+        after = after.owner.inputs[0]
+        count += 1
+    return count
