@@ -38,11 +38,14 @@ class Outcome:
         One line that says how it failed; empty where it did not.
     details
         The traceback, or what the child wrote to its standard error stream.
+    warnings
+        What this package warned of meanwhile, a line each.
     """
 
     value: Any = None
     error: str = ""
     details: str = ""
+    warnings: Sequence[str] = ()
 
     @property
     def ok(self) -> bool:

@@ -59,6 +59,7 @@ def demo(ctx: click.Context, count: int) -> None:
     _print_report_b(console, results)
     _print_times(console, results, count)
     _print_stock_import(console, stock_import)
+    _print_warnings(console, results)
     _print_claims(console, claims)
     ctx.exit(0 if all(claim.holds for claim in claims) else 1)
 
@@ -192,6 +193,15 @@ def _print_stock_import(console: Console, stock_import: Outcome) -> None:
         )
 
 
+def _print_warnings(console: Console, results: dict[str, ModeResults]) -> None:
+    for mode, result in results.items():
+        outcomes = (result.report_a, result.report_b, result.draws)
+        warned = [warning for outcome in outcomes for warning in outcome.warnings]
+        for warning in dict.fromkeys(warned):
+            console.print()
+            console.print(f"{mode} warns: {warning}", style="yellow")
+
+
 def _print_claims(console: Console, claims: list[Claim]) -> None:
     _print_title(console, "Checked", "")
     for claim in claims:
@@ -223,7 +233,7 @@ def _print_graph(
     console.print(f"{_label(mode)}: {fact}", style="bold")
     for line in graph:
         console.print(f"    {line}", soft_wrap=True)
-    shown = " ".join(f"{value:.4f}" for value in values)
+    shown = " ".join(f"{value:.3f}" for value in values)
     console.print(f"    values: {shown}", soft_wrap=True)
 
 

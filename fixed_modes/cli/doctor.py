@@ -184,6 +184,7 @@ def _is_installed() -> bool:
 
 def _judge_modes(findings: Findings) -> None:
     for mode, outcome in findings.modes.items():
+        findings.warnings += [Remark(f"{mode}: {warning}") for warning in outcome.warnings]
         if outcome.ok:
             continue
         text = f"{mode} does not work: {outcome.error.rstrip('.')}."

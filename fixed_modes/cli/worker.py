@@ -7,6 +7,9 @@ import json
 import os
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 
@@ -19,7 +22,9 @@ def main() -> None:
     with messages:
         for index, job in enumerate(json.load(sys.stdin)):
             _write(messages, {"start": index})
-            _write(messages, _call(job["function"], job["arguments"]))
+            with _own_warnings() as warned:
+                message = _call(job["function"], job["arguments"])
+            _write(messages, {**message, "warnings": warned})
 
 
 def _call(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -28,6 +33,22 @@ def _call(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"value": getattr(importlib.import_module(module), name)(**arguments)}
     except Exception as error:
         return {"error": first_line(error), "details": traceback.format_exc()}
+
+
+@contextmanager
+def _own_warnings() -> Iterator[list[str]]:
+    """Collect what this package warns of; other warnings only go to the error stream."""
+    collected: list[str] = []
+    show = warnings.showwarning
+
+    def showwarning(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+        if category.__module__.partition(".")[0] == "fixed_modes":
+            collected.append(first_line(message))
+        show(message, category, *args, **kwargs)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = showwarning
+        yield collected
 
 
 def first_line(error: BaseException) -> str:

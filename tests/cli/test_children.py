@@ -28,6 +28,12 @@ def abort():
     print("about to abort", file=sys.stderr, flush=True)
     os.abort()
 
+def warn():
+    from fixed_modes.errors import FixedModesWarning
+    warnings.warn("somebody else's")
+    warnings.warn("the first line\\nthe second line", FixedModesWarning)
+    return 1
+
 def leave():
     sys.exit(7)
 
@@ -70,6 +76,13 @@ def test_a_job_that_raises_leaves_the_next_one_to_run(run) -> None:
     assert "the second line" in failed.details
     assert silent.error == "KeyError"
     assert good.value == {"doubled": 6}
+
+
+def test_warnings_of_this_package_come_back_with_their_job(run) -> None:
+    warned, quiet = run(("warn", {}), ("double", {"x": 1}))
+    assert (warned.value, warned.error) == (1, "")
+    assert list(warned.warnings) == ["FixedModesWarning: the first line ..."]
+    assert list(quiet.warnings) == []
 
 
 def test_an_abort_is_reported_for_its_job_and_the_rest(run) -> None:

@@ -96,7 +96,7 @@ def test_fewer_draws_are_made_where_they_would_take_too_long() -> None:
 
 @pytest.fixture
 def refused() -> dict[str, ModeResults]:
-    failed = ModeResults(*[Outcome(error="TypeError: no such thing")] * 3)
+    failed = ModeResults(*[Outcome(error="TypeError: no such thing", warnings=["slow"])] * 3)
     return dict.fromkeys(("FAST_RUN", "NUMBA", "JAX", *FIXED), failed)
 
 
@@ -107,6 +107,7 @@ def test_a_demo_in_which_everything_fails_says_so_and_is_status_1(refused, monke
     assert result.exit_code == 1
     assert result.stdout.count("FAILS") == 18
     assert "18 of 18 claims do not hold." in result.stdout
+    assert result.stdout.count("JAX_FIXED warns: slow") == 1
     assert "Stock NUMBA can't be imported" in result.stdout
     assert "(TypeError: impl_kind)" in " ".join(result.stdout.split())
 
