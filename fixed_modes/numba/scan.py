@@ -17,6 +17,8 @@ from aesara.scan.op import Scan
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.copying import shape_tuple, write_assignment, write_row_order
+from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
 
@@ -55,6 +57,14 @@ class Buffer:
     def first_row(self) -> int:
         """The row that the first step writes (for a mit-mot, the base of its taps)."""
         return -min(self.taps_in)
+
+    @property
+    def dtype(self) -> str:
+        return numpy_dtype(self.outer.type.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return self.outer.type.ndim
 
     def allocate(self, writer: Writer, steps: str) -> None:
         source = writer.name(self.outer)
@@ -106,8 +116,11 @@ class Trace:
 
     @property
     def dtype(self) -> str:
-        dtype = self.result.type.dtype
-        return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+        return numpy_dtype(self.result.type.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return self.result.type.ndim + 1
 
     def allocate(self, writer: Writer, steps: str) -> None:
         self.name = writer.fresh((self.result.name or "mapped") + "_trace")
@@ -126,10 +139,11 @@ class Trace:
         value = writer.name(self.result)
         if not is_machine_scalar(self.result):
             with writer.block(f"if {step} == 0:"):
+                row_shape = shape_tuple(value, self.result.type.ndim)
                 writer.emit(
-                    f"{self.name} = np.empty(({self.length},) + {value}.shape, {self.dtype})"
+                    f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})"
                 )
-        writer.emit(f"{self.name}[{self.at}] = {value}")
+        write_row(writer, self.name, self.at, value, self.result)
 
     def advance(self, writer: Writer) -> None:
         writer.emit(f"{self.at} += 1")
@@ -307,9 +321,9 @@ class ScanLoop:
         taken: set[Variable] = set()
         values = [self._value_for_row(*row) for row in rows]
         carried = [self._value_to_carry(part, taken) for part in self.carried]
-        for (buffer, tap, _), value in zip(rows, values):
+        for (buffer, tap, result), value in zip(rows, values):
             row = buffer.row(tap, writer)
-            writer.emit(f"{buffer.name}[{row}] = {value}")
+            write_row(writer, buffer.name, row, value, result)
         # All at once: two states may have swapped.
         if carried:
             writer.emit(f"{', '.join(c.name for c in self.carried)} = {', '.join(carried)}")
@@ -362,19 +376,24 @@ class ScanLoop:
 
     def _write_finish(self, part: Buffer | Trace) -> None:
         """Put the rows in order of time, and give rows that no step wrote as `Scan` does."""
-        from fixed_modes.numba.runtime import rows_from
-
         writer = self.writer
-        writer.globals["rows_from"] = rows_from
         written = f"{self.done} + {part.first_row}"
         with writer.block(f"if {part.length} < {written}:"):
             with writer.block(f"if {part.at} > 0:"):
-                writer.emit(f"{part.name} = rows_from({part.name}, {part.at})")
+                write_row_order(writer, part.name, part.ndim, part.dtype, part.at)
         with writer.block(f"elif {part.length} > {written}:"):
             writer.emit(f"{part.name}[{written}:] = 0")
             if self.op.info.as_while:
                 kept = f"max({part.length} - ({self.steps} - {self.done}), 0)"
                 writer.emit(f"{part.name} = {part.name}[:{kept}]")
+
+
+def write_row(writer: Writer, name: str, row: str, value: str, result: Variable) -> None:
+    """Write an inner output into a row of a buffer."""
+    if is_machine_scalar(result):
+        writer.emit(f"{name}[{row}] = {value}")
+    else:
+        write_assignment(writer, name, result.type.ndim, value, result.type, fixed=row)
 
 
 def _short_sequence_message(index: int) -> Callable[..., str]:

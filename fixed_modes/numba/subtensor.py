@@ -12,7 +12,9 @@ from aesara.tensor.subtensor import (
     IncSubtensor,
     Subtensor,
 )
+from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.copying import write_assignment, write_fill
 from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
@@ -35,9 +37,21 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
     else:
         writer.emit(f"{writer.define(out, 'updated')} = {target}.copy()")
         target = writer.name(out)
-    if not is_machine_scalar(y) and y.type.ndim > 0 and all(y.type.broadcastable):
+    sign = "=" if op.set_instead_of_inc else "+="
+    free_axes = x.type.ndim - sum(not isinstance(part, slice) for part in op.idx_list)
+    if y.type.ndim > 0 and all(y.type.broadcastable):
         value = f"{value}[{', '.join(['0'] * y.type.ndim)}]"
-    writer.emit(f"{target}[{index}] {'=' if op.set_instead_of_inc else '+='} {value}")
+        y = None
+    if free_axes == 0:
+        dtype = numpy_dtype(x.type.dtype)
+        writer.emit(f"{target}[{index}] {sign} {dtype}({value})")
+        return
+    view = writer.fresh("part")
+    writer.emit(f"{view} = {target}[{index}]")
+    if y is None or is_machine_scalar(y):
+        write_fill(writer, view, free_axes, value, sign)
+    else:
+        write_assignment(writer, view, free_axes, value, y.type, sign=sign)
 
 
 def write_index(
@@ -93,7 +107,13 @@ def write_take(op: AdvancedSubtensor1, node: Apply, writer: Writer) -> None:
     with writer.block(f"for {i} in range({taken}.shape[0]):"):
         writer.emit(f"{position} = np.int64({taken}[{i}])")
         write_bounds_check(position, f"{source}.shape[0]", 0, writer)
-        writer.emit(f"{name}[{i}] = {source}[{position}]")
+        if x.type.ndim == 1:
+            writer.emit(f"{name}[{i}] = {source}[{position}]")
+        else:
+            row = writer.fresh("row")
+            writer.emit(f"{row} = {source}[{position}]")
+            row_type = TensorType(x.type.dtype, shape=(None,) * (x.type.ndim - 1))
+            write_assignment(writer, name, x.type.ndim - 1, row, row_type, fixed=i)
 
 
 def write_put(op: AdvancedIncSubtensor1, node: Apply, writer: Writer) -> None:
@@ -123,19 +143,27 @@ def write_put(op: AdvancedIncSubtensor1, node: Apply, writer: Writer) -> None:
             at = f"{i} if {value}.shape[0] > 1 else 0" if rows_differ else "0"
             row = f"{value}[{at}]"
         sign = "=" if op.set_instead_of_inc else "+="
-        _write_row(f"{target}[{position}]", row, x, y, sign, writer)
+        _write_row(target, position, row, x, y, sign, writer)
 
 
-def _write_row(target: str, row: str, x: Variable, y: Variable, sign: str, writer: Writer) -> None:
+def _write_row(
+    target: str, position: str, row: str, x: Variable, y: Variable, sign: str, writer: Writer
+) -> None:
     dtype = numpy_dtype(x.type.dtype)
     if x.type.ndim == 1:
-        writer.emit(f"{target} {sign} {dtype}({row})")
+        writer.emit(f"{target}[{position}] {sign} {dtype}({row})")
         return
-    if sign == "=":
-        writer.emit(f"{target} = {row}")
-        return
+    free_axes = x.type.ndim - 1
     view = writer.fresh("row")
-    writer.emit(f"{view} = {target}", f"{view} += {row}")
+    writer.emit(f"{view} = {target}[{position}]")
+    row_ndim = y.type.ndim - (y.type.ndim == x.type.ndim)
+    if row_ndim == 0:
+        write_fill(writer, view, free_axes, row, sign)
+        return
+    values = writer.fresh("values")
+    writer.emit(f"{values} = {row}")
+    row_type = TensorType(y.type.dtype, shape=y.type.shape[y.type.ndim - row_ndim :])
+    write_assignment(writer, view, free_axes, values, row_type, sign=sign)
 
 
 def _count_message(values: int, indices: int) -> str:

@@ -15,6 +15,7 @@ from aesara.tensor.shape import Reshape, Shape, SpecifyShape
 from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import NoneTypeT
 
+from fixed_modes.numba.copying import write_assignment
 from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
@@ -47,7 +48,8 @@ def write_alloc(op: Alloc, node: Apply, writer: Writer) -> None:
         writer.emit(f"{writer.define(out, 'alloc')} = {text}")
         return
     name = writer.define(out, "alloc")
-    writer.emit(f"{name} = np.empty({shape}, {dtype})", f"{name}[...] = {writer.name(value)}")
+    writer.emit(f"{name} = np.empty({shape}, {dtype})")
+    write_assignment(writer, name, out.type.ndim, writer.name(value), value.type)
 
 
 def write_make_vector(op: MakeVector, node: Apply, writer: Writer) -> None:

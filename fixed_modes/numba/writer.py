@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from aesara.tensor.type import TensorType
 
 # Names that the generated code uses itself.
 ERROR = "error"
-_RESERVED = {"np", ERROR, "fail", "graph", "range", "len", "int", "bool", "slice", "to_scalar"}
+_RESERVED = {*dir(builtins), "copy_of_generator", "np", "math", ERROR, "graph", "to_scalar", "rows_from"}
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,6 @@ def rewriting_flags() -> dict[str, Any]:
     return {
         # Constant folding would compile C for each op that it evaluates.
         "cxx": "",
-        # The extra row that this adds to shortened buffers serves the C loop's
-        # way to reuse memory; without it a state of which the last value is
-        # kept has one row, and the step may work in place on it.
-        "scan__allow_output_prealloc": False,
     }
 
 
