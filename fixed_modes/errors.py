@@ -10,6 +10,20 @@ class UnsupportedOpError(NotImplementedError):
     """An op, or a type, that a back end has no conversion for."""
 
 
+_ORIGIN = "_fixed_modes_origin"
+
+
+def with_origin(exc: Exception, node: Apply) -> Exception:
+    """Note on `exc` that `node` is to blame, also where `node` is in an inner graph."""
+    setattr(exc, _ORIGIN, node)
+    return exc
+
+
+def origin_of(exc: Exception) -> Apply | None:
+    """Give the node that `with_origin` noted on `exc`."""
+    return getattr(exc, _ORIGIN, None)
+
+
 def describe_node(node: Apply, scans: tuple[str, ...] = ()) -> str:
     """Say what a node is, which scans it stands in, and where the user made it.
 

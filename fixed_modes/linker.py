@@ -1,12 +1,14 @@
-"""What the two linkers share: inner graphs are compiled before conversion."""
+"""What the two linkers share: inner graphs are compiled first, and errors name their op."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from aesara.graph.fg import FunctionGraph
-from aesara.link.basic import JITLinker
+from aesara.link.basic import Container, JITLinker
+from aesara.link.utils import map_storage, raise_with_op
 
+from fixed_modes.errors import origin_of
 from fixed_modes.inner_graphs import compile_inner_graphs
 
 
@@ -36,11 +38,55 @@ class InnerGraphLinker(JITLinker):
 
     def make_all(
         self, input_storage: Any = None, output_storage: Any = None, storage_map: Any = None
-    ) -> Any:
+    ) -> tuple[Any, ...]:
+        """Make the thunk of the whole graph and its containers.
+
+        The stock method blames the first output's node for every error, and
+        refuses graphs that compute nothing; otherwise this one does the same.
+        """
         self.check_back_end()
-        compile_inner_graphs(self.fgraph, self.rewrites, self.excluded_tags)
-        return super().make_all(input_storage, output_storage, storage_map)
+        fgraph = self.fgraph
+        compile_inner_graphs(fgraph, self.rewrites, self.excluded_tags)
+        order = self.schedule(fgraph)
+        input_storage, output_storage, storage_map = map_storage(
+            fgraph, order, input_storage, output_storage, storage_map
+        )
+        compute_map = {variable: [variable.owner is None] for variable in storage_map}
+        thunks, nodes, jitted = self.create_jitable_thunk(
+            compute_map, order, input_storage, output_storage, storage_map
+        )
+        run = _naming_errors(thunks[0], fgraph, nodes[0] if nodes else None)
+        run.jit_fn = jitted  # type: ignore[attr-defined]
+        run.allow_gc = self.allow_gc  # type: ignore[attr-defined]
+        run.storage_map = storage_map  # type: ignore[attr-defined]
+        return (
+            run,
+            [Container(i, storage) for i, storage in zip(fgraph.inputs, input_storage)],
+            [
+                Container(o, storage, readonly=True)
+                for o, storage in zip(fgraph.outputs, output_storage)
+            ],
+            thunks,
+            nodes,
+        )
 
     def check_back_end(self) -> None:
         """Raise `ImportError`, saying what to install, where the back end is missing."""
         raise NotImplementedError
+
+
+def _naming_errors(thunk: Any, fgraph: FunctionGraph, default: Any) -> Callable[[], None]:
+    """Make the function that runs `thunk`; an error gets Aesara's notes on its node."""
+
+    def run() -> None:
+        try:
+            thunk()
+        except Exception as exc:
+            node = origin_of(exc)
+            if node is not None:
+                raise_with_op(fgraph, node)
+            if default is not None and len(fgraph.apply_nodes) == 1:
+                raise_with_op(fgraph, default, thunk)
+            raise
+
+    return run

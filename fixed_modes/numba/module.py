@@ -13,7 +13,7 @@ from aesara.graph.basic import Apply
 from aesara.graph.fg import FunctionGraph
 from numba.core.errors import NumbaError
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.errors import UnsupportedOpError, describe_node, with_origin
 from fixed_modes.numba.lowering import lower_graph
 from fixed_modes.numba.writer import ERROR, Writer, is_machine_scalar
 
@@ -77,13 +77,15 @@ class CompiledGraph:
         takes_shape = site.message.__code__.co_flags & 0x04
         numbers = error[1:] if takes_shape else error[1 : 1 + used]
         message = site.message(*(int(n) for n in numbers))
-        return site.exception(f"{message}\n{describe_node(site.node, site.scans)}")
+        where = f"\nInside: {' > '.join(site.scans)}" if site.scans else ""
+        return with_origin(site.exception(message + where), site.node)
 
     def _explain_failed_compilation(self, exc: NumbaError) -> Exception:
         node, scans = self._origin_of(exc)
         where = f"\n{describe_node(node, scans)}" if node is not None else ""
         first = next((line for line in str(exc).splitlines() if line.strip()), "")
-        return UnsupportedOpError(f"Numba can't compile this graph: {first}{where}")
+        error = UnsupportedOpError(f"Numba can't compile this graph: {first}{where}")
+        return with_origin(error, node) if node is not None else error
 
     def _origin_of(self, exc: NumbaError) -> tuple[Apply | None, tuple[str, ...]]:
         """Find the node whose statements Numba complains about, innermost location first."""
