@@ -6,6 +6,7 @@ from aesara.graph.rewriting.basic import in2out
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
 from fixed_modes.rewrites.inline import inline_every_ofg
+from fixed_modes.rewrites.scan import with_safe_scan_rewrites
 
 _INLINE = "inline_ofg_expansion"
 # Where Aesara registers its own expansion: before the first merge.
@@ -31,7 +32,7 @@ def combine(enclosing: RewriteDatabaseQuery, own: RewriteDatabaseQuery) -> Rewri
 
 
 def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
-    """Add the rewrites of this package that `query` asks for.
+    """Add the rewrites of this package that `query` asks for, and leave out faulty ones.
 
     A mode that names ``inline_ofg_expansion`` itself means every
     `OpFromGraph`; Aesara's rewrite of that name, which is part of ``fast_run``,
@@ -40,4 +41,4 @@ def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
     if _INLINE in query.include and _INLINE not in query.exclude:
         inline = in2out(inline_every_ofg, name="inline_every_ofg")
         query = query.register((inline, _INLINE_POSITION))
-    return query
+    return with_safe_scan_rewrites(query)
