@@ -74,7 +74,7 @@ def _index(entries: list[Variable], shape: tuple[int, ...], frame: Frame) -> tup
             index.append(_plain_slice(value))
             axis += 1
             continue
-        if getattr(value, "dtype", None) == bool and np.ndim(value) > 0:
+        if np.ndim(value) > 0 and value.dtype.kind == "b":
             mask = np.asarray(frame.concrete(variable, "the positions that a mask selects"))
             if mask.shape != shape[axis : axis + mask.ndim]:
                 raise IndexError(

@@ -15,9 +15,11 @@ With ``xla_cpu_use_thunk_runtime=False`` JAX 0.7.1 aborts the process.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import jax
+import numpy as np
 
 
 def options_for(version: tuple[int, ...], platform: str) -> dict[str, Any]:
@@ -40,9 +42,31 @@ def options_for(version: tuple[int, ...], platform: str) -> dict[str, Any]:
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Do what `jax.jit` does, with the options for the JAX that runs.
 
-    Versions of `jax.jit` that take no options compile with XLA's defaults.
+    Parameters
+    ----------
+    function
+        Takes one argument, a pytree of arrays.
     """
     options = options_for(jax.version.__version_info__[:3], jax.default_backend())
-    if not options or "compiler_options" not in inspect.signature(jax.jit).parameters:
+    if not options:
         return jax.jit(function)
-    return jax.jit(function, compiler_options=options)
+    if "compiler_options" in inspect.signature(jax.jit).parameters:
+        return jax.jit(function, compiler_options=options)
+    return AheadOfTime(function, options)
+
+
+class AheadOfTime:
+    """A jitted function for versions of `jax.jit` that take no compile options."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function = jax.jit(function)
+        self.options = options
+        self.compiled: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        leaves, structure = jax.tree_util.tree_flatten(args)
+        key = (structure, *((np.shape(leaf), np.asarray(leaf).dtype.str) for leaf in leaves))
+        if key not in self.compiled:
+            lowered = self.function.lower(args)
+            self.compiled[key] = lowered.compile(compiler_options=self.options)
+        return self.compiled[key](args)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-
 import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
@@ -14,6 +12,7 @@ from aesara.scalar.basic import ScalarType
 from aesara.tensor.random.type import RandomType
 from jax.experimental import enable_x64
 
+from fixed_modes.errors import UnsupportedOpError
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.rng import NumPyRNG, RandomKey, key_from_rng, rng_from_key
 from fixed_modes.jax.variants import Variant, run_variant
@@ -64,10 +63,17 @@ class CompiledGraph:
             key = key_from_rng(value)
             origins[key.data.tobytes()] = value
             return key
+        if not isinstance(value, (np.ndarray, np.generic, jax.Array)):
+            if self.fgraph.clients[variable]:
+                raise UnsupportedOpError(
+                    f"JAX_FIXED takes arrays and random generators: the input {variable} "
+                    f"of type {variable.type} can't be passed to a compiled function."
+                )
+            return None
         return value
 
     def _result(
-        self, variable: Variable, value: Any, keep: bool, origins: Mapping[bytes, NumPyRNG]
+        self, variable: Variable, value: Any, keep: bool, origins: dict[bytes, NumPyRNG]
     ) -> Any:
         if isinstance(value, RandomKey):
             return rng_from_key(value, origins)

@@ -122,9 +122,7 @@ def _hypergeometric(draw: Draw, good: Any, bad: Any, count: Any) -> Any:
         return key, taken + active, good_left - hit, left - active
 
     start = (draw.key, jnp.zeros(draw.shape, draw.real), good, good + bad)
-    _, _, good_left, _ = jax.lax.while_loop(
-        lambda state: (state[1] < count).any(), take_one, start
-    )
+    _, _, good_left, _ = jax.lax.while_loop(lambda state: (state[1] < count).any(), take_one, start)
     return good - good_left
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from aesara.graph.basic import Apply, Variable
 from aesara.compile.ops import DeepCopyOp, ViewOp
+from aesara.graph.basic import Apply, Variable
 from aesara.ifelse import IfElse
 from aesara.scalar.basic import ScalarType
 from aesara.tensor.random.type import RandomType
@@ -84,7 +84,10 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
             else:
                 outputs = jax_lower(node.op, node, values, frame)
         return [conform(variable, value) for variable, value in zip(node.outputs, outputs)]
-    except (NeedsConcrete, UnsupportedOpError):
+    except NeedsConcrete as need:
+        need.where = need.where or describe_node(node, frame.scans)
+        raise
+    except UnsupportedOpError:
         raise
     except Exception as exc:
         if getattr(exc, "describes_its_node", False):

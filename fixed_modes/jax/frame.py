@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable
 
 import numpy as np
 from aesara.graph.basic import Constant, Variable
@@ -23,12 +23,15 @@ class NeedsConcrete(Exception):
         known, tracing could go on.
     reason
         What the number is needed for, for the error message.
+    where
+        The description of the node that needs it; the evaluation adds it.
     """
 
-    def __init__(self, variables: Sequence[Variable], reason: str) -> None:
+    def __init__(self, variables: Sequence[Variable], reason: str, where: str = "") -> None:
         super().__init__(reason)
         self.variables = tuple(variables)
         self.reason = reason
+        self.where = where
 
 
 @dataclass
@@ -62,6 +65,9 @@ class Frame:
         Names of the loops around this graph, outermost first.
     checks
         Collects the run-time checks of this graph.
+    outer, origins
+        For an inner graph: the frame around it, and which of that graph's
+        variables an inner input is, or is a row of.
     """
 
     inputs: Sequence[Variable]
@@ -69,20 +75,23 @@ class Frame:
     known: Mapping[Variable, Any] = field(default_factory=dict)
     scans: tuple[str, ...] = ()
     checks: Checks = field(default_factory=Checks)
+    outer: Frame | None = None
+    origins: Mapping[Variable, Variable] = field(default_factory=dict)
 
     def inner(
         self,
         inputs: Sequence[Variable],
         values: Iterable[Any],
-        scan: Optional[str] = None,
+        origins: Mapping[Variable, Variable],
+        scan: str | None = None,
     ) -> Frame:
         """Make the frame of an inner graph, with checks of its own."""
         scans = self.scans if scan is None else (*self.scans, scan)
-        return Frame(inputs, dict(zip(inputs, values)), scans=scans)
+        return Frame(inputs, dict(zip(inputs, values)), scans=scans, outer=self, origins=origins)
 
     def branch(self) -> Frame:
         """Make a frame for a part of this graph that is traced apart."""
-        return Frame(self.inputs, dict(self.values), self.known, self.scans)
+        return replace(self, values=dict(self.values), checks=Checks())
 
     def value(self, variable: Variable) -> Any:
         """Give the value of a variable that was evaluated, or of a constant."""

@@ -22,10 +22,8 @@ def lower_ifelse(
     With a known condition the branch is evaluated in the frame itself.  With a
     traced one both branches are traced and `lax.cond` runs one of them.
 
-    Parameters
-    ----------
-    run_nodes
-        `fixed_modes.jax.evaluate.run_nodes`, which this module can't import.
+    `run_nodes` is `fixed_modes.jax.evaluate.run_nodes`, which this module can't
+    import.
 
     Raises
     ------

@@ -15,13 +15,15 @@ from fixed_modes.jax.frame import Frame, NeedsConcrete
 @jax_lower.register(OpFromGraph)
 def _op_from_graph(op: OpFromGraph, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     fgraph = op.fgraph
-    inner = frame.inner(fgraph.inputs, values)
+    outer = dict(zip(fgraph.inputs, node.inputs))
+    inner = frame.inner(fgraph.inputs, values, outer)
     try:
         outputs = evaluate(inner, fgraph.outputs)
     except NeedsConcrete as need:
-        outer = dict(zip(fgraph.inputs, node.inputs))
         sources = inner.traced_sources(need.variables)
-        raise NeedsConcrete([outer[source] for source in sources], need.reason) from None
+        raise NeedsConcrete(
+            [outer[source] for source in sources], need.reason, need.where
+        ) from None
     for failed, error in zip(inner.checks.failed, inner.checks.errors):
         frame.checks.add(failed, error)
     return outputs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Optional
 
 from aesara.graph.basic import Apply, Variable, io_toposort
 from aesara.ifelse import IfElse
@@ -45,17 +44,17 @@ def schedule(inputs: Sequence[Variable], targets: Sequence[Variable]) -> Schedul
     return result
 
 
-def branch_of(node: Apply, index: int) -> Optional[int]:
+def branch_of(node: Apply, index: int) -> int | None:
     """Say which branch an input of an `IfElse` node belongs to; None: the condition."""
     if index == 0:
         return None
     return 0 if index <= node.op.n_outs else 1
 
 
-def _homes(order: Sequence[Apply], targets: Sequence[Variable]) -> dict[Apply, Optional[Branch]]:
+def _homes(order: Sequence[Apply], targets: Sequence[Variable]) -> dict[Apply, Branch | None]:
     """Find for each node the innermost branch that holds all uses of it."""
-    homes: dict[Apply, Optional[Branch]] = {}
-    uses: dict[Apply, list[Optional[Branch]]] = {node: [] for node in order}
+    homes: dict[Apply, Branch | None] = {}
+    uses: dict[Apply, list[Branch | None]] = {node: [] for node in order}
     for variable in targets:
         if variable.owner in uses:
             uses[variable.owner].append(None)
@@ -69,10 +68,10 @@ def _homes(order: Sequence[Apply], targets: Sequence[Variable]) -> dict[Apply, O
 
 
 def _innermost_common(
-    uses: Sequence[Optional[Branch]], homes: dict[Apply, Optional[Branch]]
-) -> Optional[Branch]:
+    uses: Sequence[Branch | None], homes: dict[Apply, Branch | None]
+) -> Branch | None:
     paths = [_path(use, homes) for use in uses]
-    common: Optional[Branch] = None
+    common: Branch | None = None
     for steps in zip(*paths):
         if any(step != steps[0] for step in steps):
             break
@@ -80,7 +79,7 @@ def _innermost_common(
     return common
 
 
-def _path(branch: Optional[Branch], homes: dict[Apply, Optional[Branch]]) -> list[Branch]:
+def _path(branch: Branch | None, homes: dict[Apply, Branch | None]) -> list[Branch]:
     """List the branches from the outermost down to `branch`."""
     path: list[Branch] = []
     while branch is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from aesara.graph.basic import Apply
 from aesara.tensor.random.op import RandomVariable
@@ -15,9 +14,7 @@ from fixed_modes.jax.samplers import Draw, sample
 
 
 @jax_lower.register(RandomVariable)
-def _random_variable(
-    op: RandomVariable, node: Apply, values: list[Any], frame: Frame
-) -> list[Any]:
+def _random_variable(op: RandomVariable, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     state, _, _, *parameters = values
     following, key = state.split()
     size = [int(s) for s in np.atleast_1d(frame.concrete(node.inputs[1], "the size of a draw"))]

@@ -86,7 +86,7 @@ def rng_from_key(key: RandomKey, origins: dict[bytes, NumPyRNG]) -> NumPyRNG:
     return np.random.RandomState(bits) if key.legacy else np.random.Generator(bits)
 
 
-def _words(state: Any) -> Iterator[np.ndarray]:
+def _words(state: Any) -> Iterator[np.ndarray[Any, Any]]:
     """Give all numbers of a bit generator's state as arrays of uint32."""
     if isinstance(state, dict):
         for name in sorted(state):

@@ -38,11 +38,11 @@ class Draw:
     node: Apply
     key: Any
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     frame: Frame
 
     @property
-    def real(self) -> np.dtype:
+    def real(self) -> np.dtype[Any]:
         """The dtype to compute in: the result's, or float64 for a discrete result."""
         return self.dtype if self.dtype.kind == "f" else np.dtype("float64")
 

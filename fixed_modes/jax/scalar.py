@@ -36,7 +36,7 @@ def scalar_lower(op: aes.ScalarOp, node: Apply, values: Sequence[Any]) -> Any:
     raise NotImplementedError(f"No JAX conversion for the scalar op {op}")
 
 
-def out_dtype(node: Apply) -> np.dtype:
+def out_dtype(node: Apply) -> np.dtype[Any]:
     return np.dtype(node.outputs[0].type.dtype)
 
 
@@ -89,9 +89,7 @@ def _softplus(x: Any) -> Any:
 
 
 def _log1mexp(x: Any) -> Any:
-    return jnp.where(
-        x < np.log(0.5), jnp.log1p(-jnp.exp(x)), jnp.log(-jnp.expm1(x))
-    )
+    return jnp.where(x < np.log(0.5), jnp.log1p(-jnp.exp(x)), jnp.log(-jnp.expm1(x)))
 
 
 def _gamma(x: Any) -> Any:
@@ -225,9 +223,7 @@ def _switch(op: aes.Switch, node: Apply, values: Sequence[Any]) -> Any:
     if is_concrete(condition) and np.ndim(condition) == 0:
         shape = jnp.broadcast_shapes(np.shape(then), np.shape(otherwise))
         return jnp.broadcast_to(as_dtype(then if condition else otherwise, dtype), shape)
-    return jnp.where(
-        jnp.asarray(condition) != 0, as_dtype(then, dtype), as_dtype(otherwise, dtype)
-    )
+    return jnp.where(jnp.asarray(condition) != 0, as_dtype(then, dtype), as_dtype(otherwise, dtype))
 
 
 @scalar_lower.register(aes.Clip)
@@ -274,7 +270,7 @@ def lower_composite(op: aes.Composite, values: Sequence[Any]) -> list[Any]:
     found: dict[Any, Any] = dict(zip(fgraph.inputs, values))
 
     def value_of(variable: Any) -> Any:
-        return found[variable] if variable in found else variable.data
+        return found.get(variable, getattr(variable, "data", None))
 
     for node in fgraph.toposort():
         inputs = [value_of(variable) for variable in node.inputs]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from functools import partial
+from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
 from aesara.graph.basic import Apply, Variable
 from aesara.scan.op import Scan
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.errors import UnsupportedOpError
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.evaluate import evaluate
 from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, is_concrete
@@ -54,7 +55,7 @@ class Loop:
         info = op.info
         steps = values[0]
         self.steps: Any = int(steps) if is_concrete(steps) else steps
-        self.static_steps: Optional[int] = self.steps if is_concrete(steps) else None
+        self.static_steps: int | None = self.steps if is_concrete(steps) else None
         self.sequences = [jnp.asarray(value) for value in op.outer_seqs(values)]
         self.shared = [_traced(value) for value in op.outer_shared(values)]
         self.non_sequences = list(op.outer_non_seqs(values))
@@ -85,10 +86,8 @@ class Loop:
         for index, sequence in enumerate(self.sequences):
             text = f"Sequence {index} has shape {sequence.shape} but the Scan's required number "
             if self.static_steps is None:
-                self.frame.checks.add(
-                    self.steps > sequence.shape[0],
-                    lambda text=text: ValueError(text + "of steps is larger"),
-                )
+                too_short = partial(ValueError, f"{text}of steps is larger")
+                self.frame.checks.add(self.steps > sequence.shape[0], too_short)
             elif sequence.shape[0] < self.static_steps:
                 raise ValueError(f"{text}of steps is {self.static_steps}")
 
@@ -141,7 +140,7 @@ class Loop:
         op, info = self.op, self.op.info
         rows = [row for group in (*mit_mots, *traces) for row in group]
         values = [*slices, *rows, *shared, *self.non_sequences]
-        inner = self.frame.inner(op.fgraph.inputs, values, scan=op.name or "scan")
+        inner = self.frame.inner(op.fgraph.inputs, values, self._origins(), scan=op.name or "scan")
         try:
             outputs = evaluate(inner, op.fgraph.outputs)
         except NeedsConcrete as need:
@@ -172,17 +171,23 @@ class Loop:
     def _outside(self, inner: Frame, need: NeedsConcrete) -> Exception:
         """Say in terms of the outer graph what must be known inside the loop."""
         sources = inner.traced_sources(need.variables)
-        outer = dict(zip(self.op.inner_non_seqs(inner.inputs), self._outer_non_seqs()))
-        if sources and all(source in outer for source in sources):
-            return NeedsConcrete([outer[source] for source in sources], need.reason)
+        fixed = self.op.inner_non_seqs(inner.inputs)
+        if sources and all(source in fixed for source in sources):
+            outer = [inner.origins[source] for source in sources]
+            return NeedsConcrete(outer, need.reason, need.where)
         return UnsupportedOpError(
             f"JAX_FIXED must know {need.reason} while it compiles the loop, but it depends on "
             "what the loop computes or iterates over. Give it a length that is the same in "
-            f"every step.\n{describe_node(self.node, self.frame.scans)}"
+            f"every step.\n{need.where}"
         )
 
-    def _outer_non_seqs(self) -> list[Variable]:
-        return list(self.op.outer_non_seqs(self.node.inputs))
+    def _origins(self) -> dict[Variable, Variable]:
+        """Say which outer variable an inner input is, or is a row of."""
+        op, inner, outer = self.op, self.op.fgraph.inputs, self.node.inputs
+        return {
+            **dict(zip(op.inner_seqs(inner), op.outer_seqs(outer))),
+            **dict(zip(op.inner_non_seqs(inner), op.outer_non_seqs(outer))),
+        }
 
 
 _NEGATIVE = "Scan was asked to run for negative number of step"
@@ -330,5 +335,3 @@ def _report(loop: Loop, failed: Sequence[Any]) -> None:
     errors: Sequence[Callable[[], Exception]] = loop.checks.errors
     for flag, error in zip(failed, errors):
         loop.frame.checks.add(jnp.any(flag), error)
-
-

@@ -99,12 +99,10 @@ def shared_states(
     values: Sequence[Any],
     steps: int,
 ) -> list[SharedState]:
-    """Choose how each shared state of a loop is handed on.
+    """Choose how each shared state of a loop of so many steps is handed on.
 
-    Parameters
-    ----------
-    inner_inputs, inner_outputs
-        The inner variables of the shared states, in the same order as `values`.
+    `inner_inputs` and `inner_outputs` are the inner variables of the shared
+    states, in the same order as their outer `values`.
     """
     return [
         Drawn(value, draws, steps)

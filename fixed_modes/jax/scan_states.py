@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -59,7 +59,7 @@ class Trace:
     first: Any
     row_shape: tuple[int, ...]
     dtype: Any
-    steps: Optional[int]
+    steps: int | None
 
     @property
     def depth(self) -> int:
@@ -167,7 +167,7 @@ class MitMot:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     buffer: Any
-    steps: Optional[int]
+    steps: int | None
 
     @property
     def lowest(self) -> int:

@@ -8,17 +8,15 @@ positions become one `lax.dynamic_slice`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from aesara.graph.basic import Apply, Variable
-from aesara.scalar import basic as aes
-from aesara.tensor.basic import ScalarFromTensor, TensorFromScalar
-from aesara.tensor.elemwise import Elemwise
 from aesara.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
 
+from fixed_modes.jax.affine import known_difference
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
 from fixed_modes.jax.padded import PaddedTrace
@@ -57,8 +55,8 @@ def _select(x: Any, selections: list[Selection]) -> Any:
     # Known slices first: what the moving window is cut from is then smaller.
     x = x[tuple(_static_part(selection) for selection in selections)]
     spans = [
-        Span(0, x.shape[axis]) if _is_done(selection) else selection
-        for axis, selection in enumerate(selections)
+        selection if isinstance(selection, Span) and not selection.is_static else Span(0, size)
+        for selection, size in zip(selections, x.shape)
     ]
     if any(not span.is_static for span in spans):
         x = _window(x, spans)
@@ -105,11 +103,6 @@ def _inc_subtensor(op: IncSubtensor, node: Apply, values: list[Any], frame: Fram
     )
     place = x.at[index]
     return [place.set(y) if op.set_instead_of_inc else place.add(y)]
-
-
-def _is_done(selection: Selection) -> bool:
-    """Say whether the static cut has taken all of a selection."""
-    return isinstance(selection, slice) or selection.is_static
 
 
 def _is_moving_window(selection: Selection) -> bool:
@@ -204,17 +197,13 @@ def _slice_selection(entry: slice, length: int, frame: Frame) -> Selection:
     raise NeedsConcrete(traced, "the bounds of a slice")
 
 
-def _moving_window(
-    entry: slice, values: list[Any], length: int, frame: Frame
-) -> Optional[Span]:
+def _moving_window(entry: slice, values: list[Any], length: int, frame: Frame) -> Span | None:
     """Recognise ``x[i : i + k]`` with a known `k`."""
     start, stop, step = values
     if (step is not None and int(step) != 1) or is_concrete(start) or is_concrete(stop):
         return None
-    base, start_offset = _affine(entry.start, frame)
-    other, stop_offset = _affine(entry.stop, frame)
-    size = stop_offset - start_offset
-    if base is not other or not 0 <= size <= length:
+    size = known_difference(entry.start, entry.stop, frame)
+    if size is None or not 0 <= size <= length:
         return None
     start = jnp.asarray(start, dtype="int64")
     outside = (start < 0) | (start + size > length)
@@ -226,25 +215,3 @@ def _moving_window(
         ),
     )
     return Span(start, size)
-
-
-def _affine(variable: Variable, frame: Frame) -> tuple[Variable, int]:
-    """Write an integer variable as another variable plus a known number."""
-    offset = 0
-    while variable.owner is not None:
-        op, inputs = variable.owner.op, variable.owner.inputs
-        scalar_op = op.scalar_op if isinstance(op, Elemwise) else op
-        if isinstance(scalar_op, (ScalarFromTensor, TensorFromScalar)) or (
-            isinstance(scalar_op, aes.Cast) and variable.type.dtype.startswith("int")
-        ):
-            variable = inputs[0]
-            continue
-        traced = [i for i in inputs if not is_concrete(frame.value(i))]
-        if len(traced) != 1 or not isinstance(scalar_op, (aes.Add, aes.Sub)):
-            break
-        if isinstance(scalar_op, aes.Sub) and traced[0] is not inputs[0]:
-            break
-        rest = [int(np.squeeze(frame.value(i))) for i in inputs if i is not traced[0]]
-        offset += sum(rest) if isinstance(scalar_op, aes.Add) else -sum(rest)
-        variable = traced[0]
-    return variable, offset

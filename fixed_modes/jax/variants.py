@@ -15,7 +15,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
@@ -78,7 +78,7 @@ class Variant:
     def __init__(self, fgraph: FunctionGraph, known: Mapping[Variable, Any]) -> None:
         self.fgraph = fgraph
         self.known = dict(known)
-        self.needs: Optional[tuple[Variable, ...]] = None
+        self.needs: tuple[Variable, ...] | None = None
         self.children: OrderedDict[Any, Variant] = OrderedDict()
         self.lock = threading.Lock()
         self.run = jit(self._trace_outputs)
@@ -98,7 +98,7 @@ class Variant:
             self._set_needs(need.variables)
             raise
 
-    def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray]:
+    def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Find the values of `needs`, for a `PaddedTrace` its length."""
         while True:
             inputs = self.fgraph.inputs
@@ -109,7 +109,7 @@ class Variant:
             except NeedsConcrete as need:
                 self._set_needs(need.variables)
 
-    def child(self, values: Sequence[np.ndarray], max_variants: int) -> Variant:
+    def child(self, values: Sequence[np.ndarray[Any, Any]], max_variants: int) -> Variant:
         """Give the variant with `needs` known to have these values."""
         key = tuple((v.dtype.str, v.shape, v.tobytes()) for v in values)
         with self.lock:
@@ -123,7 +123,7 @@ class Variant:
                 self.children.popitem(last=False)
         return found
 
-    def _new_child(self, values: Sequence[np.ndarray]) -> Variant:
+    def _new_child(self, values: Sequence[np.ndarray[Any, Any]]) -> Variant:
         known = dict(self.known)
         for variable, value in zip(self.needs or (), values):
             is_length = variable.type.ndim > 0 and value.ndim == 0
@@ -162,7 +162,7 @@ class Variant:
             return frame, evaluate(frame, targets)
         except NeedsConcrete as need:
             variables = self._what_to_know(frame, need)
-            raise NeedsConcrete(variables, need.reason) from None
+            raise NeedsConcrete(variables, need.reason, need.where) from None
 
     def _what_to_know(self, frame: Frame, need: NeedsConcrete) -> list[Variable]:
         """Choose the variables that make a variant: few inputs if possible."""

@@ -1,0 +1,120 @@
+"""Indexing, read and written, with known and with traced positions."""
+
+from __future__ import annotations
+
+import aesara
+import aesara.tensor as at
+import numpy as np
+import pytest
+
+X = np.arange(24.0).reshape(4, 6)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.s_[1],
+        np.s_[-1],
+        np.s_[1:3],
+        np.s_[::-1],
+        np.s_[3:0:-2, ::2],
+        np.s_[-3:, -2:1:-1],
+        np.s_[2, 1:5:3],
+        np.s_[:, 4:2],
+        np.s_[1:100, -100:2],
+        np.s_[[2, 0, 2]],
+        np.s_[[0, 1], [5, -1]],
+        np.s_[1:, [3, 3, 0]],
+        np.s_[:, None, 2],
+        np.s_[np.array([True, False, True, True])],
+    ],
+    ids=str,
+)
+class TestKnownPositions:
+    def test_read(self, evaluate, index):
+        x = at.dmatrix("x")
+        np.testing.assert_array_equal(evaluate([x], x[index], X), X[index])
+
+    @pytest.mark.parametrize("operation", ["set", "inc"])
+    def test_write(self, evaluate, index, operation):
+        if isinstance(index, tuple) and None in index:
+            return
+        x, y = at.dmatrix("x"), at.tensor("float64", shape=(None,) * X[index].ndim)
+        value = np.arange(X[index].size).reshape(X[index].shape) + 100.0
+        want = X.copy()
+        if operation == "set":
+            out = at.set_subtensor(x[index], y)
+            want[index] = value
+        else:
+            out = at.inc_subtensor(x[index], y)
+            np.add.at(want, index, value)
+        np.testing.assert_array_equal(evaluate([x, y], out, X, value), want)
+
+
+def test_traced_numbers_and_windows(evaluate):
+    i, x = at.lvector("i"), at.dmatrix("x")
+
+    def step(i, x):
+        window = x[i : i + 2, 1:3]
+        return (
+            x[i],
+            x[i - 4],
+            x[1:, i][::-1],
+            window,
+            at.set_subtensor(x[i, 2:4], 0.0),
+            at.inc_subtensor(x[i : i + 2, i], 1.0),
+            at.set_subtensor(x[::2, i], -1.0),
+        )
+
+    outputs, _ = aesara.scan(step, sequences=[i], non_sequences=[x])
+    results = evaluate([i, x], outputs, np.array([0, 2]), X)
+    for n, k in enumerate((0, 2)):
+        written = [X.copy(), X.copy(), X.copy()]
+        written[0][k, 2:4] = 0.0
+        written[1][k : k + 2, k] += 1.0
+        written[2][::2, k] = -1.0
+        wants = [X[k], X[k - 4], X[1:, k][::-1], X[k : k + 2, 1:3], *written]
+        for result, want in zip(results, wants):
+            np.testing.assert_array_equal(result[n], want)
+
+
+def test_window_that_leaves_the_array_raises(evaluate):
+    i, x = at.lvector("i"), at.dvector("x")
+    out, _ = aesara.scan(lambda i, x: x[i : i + 3].sum(), sequences=[i], non_sequences=[x])
+    with pytest.raises(NotImplementedError, match="reaches out of an axis of length 4"):
+        evaluate([i, x], out, np.array([0, 2]), np.arange(4.0))
+
+
+@pytest.mark.parametrize("index", [4, -5, [0, 4]], ids=str)
+def test_known_position_out_of_bounds_raises(evaluate, index):
+    x = at.dmatrix("x")
+    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 4"):
+        evaluate([x], x[index] * 2.0, X)
+
+
+def test_repeated_positions_add_up_and_the_last_set_wins(evaluate):
+    x, i = at.dvector("x"), at.lvector("i")
+    outputs = [at.inc_subtensor(x[i], 1.0), at.set_subtensor(x[i], at.arange(3.0))]
+    added, replaced = evaluate([x, i], outputs, np.zeros(3), np.array([1, 1, 2]))
+    np.testing.assert_array_equal(added, [0.0, 2.0, 1.0])
+    np.testing.assert_array_equal(replaced, [0.0, 1.0, 2.0])
+
+
+def test_write_with_fewer_or_more_axes(evaluate):
+    x, y = at.dmatrix("x"), at.drow("y")
+    out = [at.set_subtensor(x[1], y[0]), at.inc_subtensor(x[1:3], y), at.set_subtensor(x[:], 5.0)]
+    row = np.arange(6.0)[None]
+    results = evaluate([x, y], out, X, row)
+    wants = [X.copy(), X.copy(), np.full_like(X, 5.0)]
+    wants[0][1] = row
+    wants[1][1:3] += row
+    for result, want in zip(results, wants):
+        np.testing.assert_array_equal(result, want)
+
+
+def test_integer_array_takes_rounded_values_as_numpy_does(evaluate):
+    x = at.lvector("x")
+    out = at.inc_subtensor(x[1:], at.constant(np.array(2, dtype="int8")))
+    result = evaluate([x], out, np.array([1, 2, 3]))
+    assert result.dtype == "int64"
+    np.testing.assert_array_equal(result, [1, 4, 5])
