@@ -10,6 +10,7 @@ from aesara.link.utils import map_storage, raise_with_op
 
 from fixed_modes.errors import origin_of
 from fixed_modes.inner_graphs import compile_inner_graphs
+from fixed_modes.rewrites.query import DEFAULT_REWRITES
 
 
 class InnerGraphLinker(JITLinker):
@@ -22,7 +23,7 @@ class InnerGraphLinker(JITLinker):
         `GraphRewriter`; the mode sets it.
     """
 
-    rewrites: Any = None
+    rewrites: Any = DEFAULT_REWRITES
     #: Tags of rewrites that this back end can't use; they are kept out of inner graphs.
     excluded_tags: tuple[str, ...] = ()
 

@@ -12,7 +12,7 @@ from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from fixed_modes.jax.linker import FixedJAXLinker
 from fixed_modes.numba.linker import FixedNumbaLinker
 from fixed_modes.rewrites.flags import FlaggedRewriter
-from fixed_modes.rewrites.query import with_own_rewrites
+from fixed_modes.rewrites.query import DEFAULT_REWRITES, with_own_rewrites
 
 
 class FixedMode(Mode):
@@ -47,11 +47,8 @@ class JAXFixedMode(FixedMode):
     """The class of ``JAX_FIXED``."""
 
 
-# The C-only and BLAS rewrites make ops that only the C back end profits from.
-_REWRITES = RewriteDatabaseQuery(include=["fast_run"], exclude=["cxx_only", "BlasOpt"])
-
-NUMBA_FIXED = NumbaFixedMode(FixedNumbaLinker(), _REWRITES)
-JAX_FIXED = JAXFixedMode(FixedJAXLinker(), _REWRITES)
+NUMBA_FIXED = NumbaFixedMode(FixedNumbaLinker(), DEFAULT_REWRITES)
+JAX_FIXED = JAXFixedMode(FixedJAXLinker(), DEFAULT_REWRITES)
 
 _MODES = {"NUMBA_FIXED": NUMBA_FIXED, "JAX_FIXED": JAX_FIXED}
 

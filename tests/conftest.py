@@ -1,0 +1,39 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import aesara
+import pytest
+from aesara.compile.builders import OpFromGraph
+from aesara.graph.basic import Apply
+from aesara.graph.fg import FunctionGraph
+from aesara.scan.op import Scan
+
+import fixed_modes  # noqa: F401
+
+
+@pytest.fixture(params=["NUMBA_FIXED", "JAX_FIXED"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """Each of the two modes."""
+    return request.param
+
+
+def all_nodes(fgraph: FunctionGraph) -> Iterator[Apply]:
+    """Yield the nodes of a graph and of every inner graph in it."""
+    for node in fgraph.toposort():
+        yield node
+        if isinstance(node.op, (Scan, OpFromGraph)):
+            yield from all_nodes(node.op.fgraph)
+
+
+@pytest.fixture
+def inner_nodes():
+    """List the nodes that stand in inner graphs of a compiled function."""
+
+    def listed(f: aesara.compile.function.types.Function) -> list[Apply]:
+        outer = set(f.maker.fgraph.toposort())
+        return [node for node in all_nodes(f.maker.fgraph) if node not in outer]
+
+    return listed
