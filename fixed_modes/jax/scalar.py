@@ -101,7 +101,8 @@ def _gamma(x: Any) -> Any:
 
 
 def _trigamma(x: Any) -> Any:
-    return jsp.polygamma(1, x)
+    # Not `polygamma`, which older versions of JAX compute in float32.
+    return jsp.zeta(jnp.asarray(2, x.dtype), x)
 
 
 def _erfcx(x: Any) -> Any:

@@ -172,7 +172,9 @@ class Variant:
         if sources and not is_trace and all(_is_small_integer(frame, v) for v in sources):
             chosen = sources
         if all(v in self.known and not isinstance(self.known[v], KnownLength) for v in chosen):
-            raise UnsupportedOpError(f"JAX_FIXED must know {need.reason} and can't find it out")
+            raise UnsupportedOpError(
+                f"JAX_FIXED must know {need.reason} to compile, but can't.\n{need.where}"
+            )
         return chosen
 
 
