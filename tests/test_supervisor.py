@@ -30,7 +30,7 @@ def test_a_carried_generator_is_destroyable_and_nothing_else():
     out, _ = aesara.scan(
         lambda x_t, s, c: s + x_t * c + stream.normal(),
         sequences=[x],
-        outputs_info=[at.as_tensor(0.0)],
+        outputs_info=[at.zeros((), "float64")],
         non_sequences=[c],
     )
     node = scan_node(out)

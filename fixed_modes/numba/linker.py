@@ -8,6 +8,7 @@ import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.link.numba.linker import NumbaLinker
+from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomStateType
 
 from fixed_modes.errors import describe_node
@@ -58,12 +59,18 @@ def refuse_legacy_random_states(fgraph: FunctionGraph) -> None:
     TypeError
         Names the op and says how to change the graph.
     """
-    for node, _, scans in walk_nodes(fgraph):
-        if any(isinstance(v.type, RandomStateType) for v in (*node.inputs, *node.outputs)):
-            raise TypeError(
-                "NUMBA_FIXED can't draw from a numpy.random.RandomState, which Numba does "
-                "not support. Use a numpy.random.Generator: RandomStream(seed) makes one "
-                "by default (leave out rng_ctor=numpy.random.RandomState), and "
-                "aesara.shared(numpy.random.default_rng(seed)) holds one.\n"
-                f"{describe_node(node, scans)}"
-            )
+    users = [
+        (node, scans)
+        for node, _, scans in walk_nodes(fgraph)
+        if any(isinstance(v.type, RandomStateType) for v in (*node.inputs, *node.outputs))
+    ]
+    # The draw says more than the loop around it.
+    users.sort(key=lambda user: not isinstance(user[0].op, RandomVariable))
+    for node, scans in users[:1]:
+        raise TypeError(
+            "NUMBA_FIXED can't draw from a numpy.random.RandomState, which Numba does "
+            "not support. Use a numpy.random.Generator: RandomStream(seed) makes one "
+            "by default (leave out rng_ctor=numpy.random.RandomState), and "
+            "aesara.shared(numpy.random.default_rng(seed)) holds one.\n"
+            f"{describe_node(node, scans)}"
+        )

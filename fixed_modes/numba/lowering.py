@@ -28,6 +28,7 @@ from aesara.tensor.basic import (
 )
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.math import Dot
+from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor1,
@@ -43,6 +44,8 @@ from fixed_modes.numba.elemwise import (
     write_elemwise,
     write_reduction,
 )
+from fixed_modes.numba.python_call import call_of_perform
+from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.scalar import NoExpression
 from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.subtensor import (
@@ -119,8 +122,13 @@ def _to_scalar() -> Any:
 
 
 def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
-    from aesara.link.numba.dispatch.basic import numba_funcify
+    from aesara.link.numba.dispatch.basic import _numba_funcify, numba_funcify
 
+    # Aesara's own samplers don't draw what FAST_RUN draws.
+    is_native = _numba_funcify.dispatch(type(op)) is not _numba_funcify.dispatch(Op)
+    if not is_native or isinstance(op, RandomVariable):
+        _warn_of_python(op, node, writer)
+        return call_of_perform(op, node)
     try:
         with warnings.catch_warnings(record=True) as caught, config.change_flags(
             # Fast-math folds isnan to False; the cache is of no use to a
@@ -129,20 +137,24 @@ def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
             numba__cache=False,
         ):
             warnings.simplefilter("always")
-            convert = numba_funcify(op, node=node)
+            function = numba_funcify(op, node=node)
     except Exception as exc:
         raise UnsupportedOpError(
             f"NUMBA_FIXED has no conversion for this op ({exc}).\n"
             f"{describe_node(node, writer.scans)}"
         ) from exc
     if any("object mode" in str(warning.message) for warning in caught):
-        warnings.warn(
-            f"NUMBA_FIXED runs {op} in Python at every call, which is slow.\n"
-            f"{describe_node(node, writer.scans)}",
-            FixedModesWarning,
-            stacklevel=2,
-        )
-    return convert
+        _warn_of_python(op, node, writer)
+    return function
+
+
+def _warn_of_python(op: Op, node: Apply, writer: Writer) -> None:
+    warnings.warn(
+        f"NUMBA_FIXED runs {op} in Python at every call, which is slow.\n"
+        f"{describe_node(node, writer.scans)}",
+        FixedModesWarning,
+        stacklevel=2,
+    )
 
 
 def _register(*ops: type) -> Callable:
@@ -174,11 +186,18 @@ def _lower_dimshuffle(op: DimShuffle, node: Apply, fgraph: FunctionGraph, writer
         write_dimshuffle(op, node, writer)
 
 
-@_register(DeepCopyOp, Dot)
-def _lower_where_typed(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
-    write = write_deep_copy if isinstance(op, DeepCopyOp) else write_dot
-    if not write(op, node, writer):
-        call_stock_conversion(op, node, writer)
+for _op, _write in {
+    DeepCopyOp: write_deep_copy,
+    Dot: write_dot,
+    RandomVariable: write_draw,
+}.items():
+
+    @lower.register(_op)
+    def _lower_where_known(
+        op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer, _write: Callable = _write
+    ) -> None:
+        if not _write(op, node, writer):
+            call_stock_conversion(op, node, writer)
 
 
 @_register(Shape_i)

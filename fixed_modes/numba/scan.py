@@ -19,6 +19,7 @@ from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.copying import shape_tuple, write_assignment, write_row_order
 from fixed_modes.numba.elemwise import numpy_dtype
+from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
 
@@ -172,8 +173,6 @@ class Carried:
 
 def copy_generator(writer: Writer, source: str) -> str:
     """Give an expression for a copy of the generator `source`."""
-    from fixed_modes.numba.random import copy_of_generator
-
     writer.globals["copy_of_generator"] = copy_of_generator
     return f"copy_of_generator({source})"
 

@@ -17,6 +17,7 @@ from aesara.tensor.type_other import NoneTypeT
 
 from fixed_modes.numba.copying import write_assignment
 from fixed_modes.numba.elemwise import numpy_dtype
+from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
 
@@ -112,8 +113,6 @@ def write_deep_copy(op: DeepCopyOp, node: Apply, writer: Writer) -> bool:
     (x,), (out,) = node.inputs, node.outputs
     source = writer.name(x)
     if isinstance(x.type, RandomType):
-        from fixed_modes.numba.random import copy_of_generator
-
         writer.globals["copy_of_generator"] = copy_of_generator
         writer.emit(f"{writer.define(out, 'copy')} = copy_of_generator({source})")
     elif is_machine_scalar(x):
