@@ -12,8 +12,9 @@ The op that the user made is never changed: each node gets a clone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
-from typing import Any, Iterator
+from typing import Any
 
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.mode import optdb
@@ -95,9 +96,7 @@ def _supervised_copy(node: Apply) -> FunctionGraph:
         features=[PreserveVariableAttributes()],
         update_mapping=dict(op.fgraph.update_mapping or {}),
     )
-    destroyable = (
-        destroyable_inner_inputs(node, inner_graph.inputs) if isinstance(op, Scan) else ()
-    )
+    destroyable = destroyable_inner_inputs(node, inner_graph.inputs) if isinstance(op, Scan) else ()
     supervise(inner_graph, destroyable)
     return inner_graph
 

@@ -19,7 +19,7 @@ copied before any row is written.
 
 from __future__ import annotations
 
-from typing import Iterable
+from collections.abc import Iterable
 
 from aesara.compile.function.types import Supervisor
 from aesara.compile.ops import DeepCopyOp, ViewOp

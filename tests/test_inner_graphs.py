@@ -9,7 +9,6 @@ import sys
 import aesara
 import aesara.tensor as at
 import numpy as np
-import pytest
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.mode import Mode
 from aesara.ifelse import ifelse
@@ -127,9 +126,7 @@ def test_excluding_fusion_keeps_single_ops_in_the_step(mode, inner_nodes):
     x0, out = recurrence()
     fused = aesara.function([x0], out, mode=mode)
     assert any(is_composite(node) for node in inner_nodes(fused))
-    plain = aesara.function(
-        [x0], out, mode=aesara.compile.mode.get_mode(mode).excluding("fusion")
-    )
+    plain = aesara.function([x0], out, mode=aesara.compile.mode.get_mode(mode).excluding("fusion"))
     assert not any(is_composite(node) for node in inner_nodes(plain))
     for f in (fused, plain):
         np.testing.assert_allclose(f(0.3), recurrence_by_hand(0.3))

@@ -57,7 +57,9 @@ def test_a_mit_mot_tap_is_destroyable_where_the_step_writes_it():
     assert destroyable_inner_inputs(node, op.inner_inputs) == expected
 
 
-@pytest.mark.parametrize(("length", "taps", "free"), [(1, [-1], [-1]), (2, [-1], []), (3, [-1], [])])
+@pytest.mark.parametrize(
+    ("length", "taps", "free"), [(1, [-1], [-1]), (2, [-1], []), (3, [-1], [])]
+)
 def test_a_state_is_destroyable_where_its_buffer_has_one_row_for_each_tap(length, taps, free):
     node = single_state_scan(length)
     assert len(destroyable_inner_inputs(node, node.op.inner_inputs)) == len(free)
@@ -190,8 +192,6 @@ def test_shared_state_changes_only_through_its_update(mode):
 
 def generators(n):
     return [aesara.shared(np.random.default_rng(seed), name=f"rng_{seed}") for seed in range(n)]
-
-
 
 
 def draw(rng):

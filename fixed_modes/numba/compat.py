@@ -14,8 +14,9 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 _DISPATCH = "aesara.link.numba.dispatch"
 _import_lock = threading.RLock()
@@ -87,7 +88,7 @@ def generated_jit(choose: Callable[..., Callable[..., Any]]) -> Callable[..., An
     import numba
     from numba.extending import overload
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def dispatcher() -> Any:
         return numba.njit(lambda *args: stub(*args))
 

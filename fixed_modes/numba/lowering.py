@@ -130,11 +130,14 @@ def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
         _warn_of_python(op, node, writer)
         return call_of_perform(op, node)
     try:
-        with warnings.catch_warnings(record=True) as caught, config.change_flags(
-            # Fast-math folds isnan to False; the cache is of no use to a
-            # function that is inlined into a larger one.
-            numba__fastmath=False,
-            numba__cache=False,
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            config.change_flags(
+                # Fast-math folds isnan to False; the cache is of no use to a
+                # function that is inlined into a larger one.
+                numba__fastmath=False,
+                numba__cache=False,
+            ),
         ):
             warnings.simplefilter("always")
             function = numba_funcify(op, node=node)
@@ -186,25 +189,25 @@ def _lower_dimshuffle(op: DimShuffle, node: Apply, fgraph: FunctionGraph, writer
         write_dimshuffle(op, node, writer)
 
 
-for _op, _write in {
-    DeepCopyOp: write_deep_copy,
-    Dot: write_dot,
-    RandomVariable: write_draw,
-}.items():
+def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
+    """Register a lowering that says False where it has nothing for a node."""
 
-    @lower.register(_op)
-    def _lower_where_known(
-        op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer, _write: Callable = _write
-    ) -> None:
-        if not _write(op, node, writer):
+    def lower_or_call(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+        if not write(op, node, writer):
             call_stock_conversion(op, node, writer)
+
+    lower.register(op_type)(lower_or_call)
+
+
+_register_where_known(DeepCopyOp, write_deep_copy)
+_register_where_known(Dot, write_dot)
+_register_where_known(RandomVariable, write_draw)
 
 
 @_register(Shape_i)
 def _lower_shape_i(op: Shape_i, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     writer.emit(
-        f"{writer.define(node.outputs[0], 'length')} = "
-        f"{writer.name(node.inputs[0])}.shape[{op.i}]"
+        f"{writer.define(node.outputs[0], 'length')} = {writer.name(node.inputs[0])}.shape[{op.i}]"
     )
 
 

@@ -32,9 +32,10 @@ def call_of_perform(op: Op, node: Apply) -> Callable[..., Any]:
 
     @numba.njit
     def perform(*inputs):  # type: ignore[no-untyped-def]
+        # The name is how Numba learns the type.
         with numba.objmode(result=result_type):
             result = run(inputs)
-        return result
+        return result  # noqa: RET504
 
     return perform
 

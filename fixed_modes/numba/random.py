@@ -21,15 +21,16 @@ from aesara.tensor.random.op import RandomVariable
 from numba import types
 
 from fixed_modes.numba.elemwise import numpy_dtype
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Writer
 
 
 @numba.njit
 def copy_of_generator(rng):  # type: ignore[no-untyped-def]
     """Copy a NumPy `Generator`; only Python can, so this leaves compiled code."""
+    # The name is how Numba learns the type.
     with numba.objmode(result=types.npy_rng):
         result = copy(rng)
-    return result
+    return result  # noqa: RET504
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ class Sampler:
 
 
 def _negative(position: int, name: str) -> tuple[str, str]:
-    return f"{{{position}}} < 0 or ({{{position}}} == 0 and math.copysign(1.0, {{{position}}}) < 0)", f"{name} < 0"
+    return (
+        f"{{{position}}} < 0 or ({{{position}}} == 0 and math.copysign(1.0, {{{position}}}) < 0)",
+        f"{name} < 0",
+    )
 
 
 def _not_positive(position: int, name: str) -> tuple[str, str]:
@@ -104,7 +108,8 @@ def write_draw(op: RandomVariable, node: Apply, writer: Writer) -> bool:
     sampler = SAMPLERS.get(type(op))
     if sampler is None:
         return False
-    rng, size, _, *parameters = node.inputs
+    rng = node.inputs[0]
+    parameters = node.inputs[3:]
     new_rng, value = node.outputs
     source = writer.name(rng)
     if op.inplace:
@@ -140,12 +145,12 @@ def write_draw(op: RandomVariable, node: Apply, writer: Writer) -> bool:
     return True
 
 
-def _write_checks(
-    sampler: Sampler, node: Apply, writer: Writer
-) -> list[tuple[str, str]]:
+def _write_checks(sampler: Sampler, node: Apply, writer: Writer) -> list[tuple[str, str]]:
     """Give the checks that are left when those on constants are decided at once."""
     parameters = node.inputs[3:]
-    constants = [p.data if isinstance(p, Constant) and p.data.ndim == 0 else None for p in parameters]
+    constants = [
+        p.data if isinstance(p, Constant) and p.data.ndim == 0 else None for p in parameters
+    ]
     left = []
     for condition, message in sampler.refused:
         used = [n for n in range(len(parameters)) if f"{{{n}}}" in condition]
@@ -158,9 +163,7 @@ def _write_checks(
     return left
 
 
-def _write_refusals(
-    checks: list[tuple[str, str]], arguments: list[str], writer: Writer
-) -> None:
+def _write_refusals(checks: list[tuple[str, str]], arguments: list[str], writer: Writer) -> None:
     for condition, message in checks:
         with writer.block(f"if {condition.format(*arguments)}:"):
             writer.emit_failure(ValueError, _fixed(message))

@@ -228,7 +228,9 @@ def _extremum(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str
         b = other.to(dtype)
         # Neither comparison holds when one is a NaN; their sum is one then.
         tail = f"({result} if {result} {sign}= {b} else {result} + {b})"
-        result = f"({b} if {b} {sign} {result} else {tail if np.dtype(dtype).kind == 'f' else result})"
+        result = (
+            f"({b} if {b} {sign} {result} else {tail if np.dtype(dtype).kind == 'f' else result})"
+        )
     return _closed(result, dtype)
 
 

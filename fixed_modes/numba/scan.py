@@ -8,7 +8,6 @@ the ring is where the present step writes; a tap of -1 is the row before it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Callable
 
 from aesara.graph.basic import Apply, Variable
@@ -141,9 +140,7 @@ class Trace:
         if not is_machine_scalar(self.result):
             with writer.block(f"if {step} == 0:"):
                 row_shape = shape_tuple(value, self.result.type.ndim)
-                writer.emit(
-                    f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})"
-                )
+                writer.emit(f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})")
         write_row(writer, self.name, self.at, value, self.result)
 
     def advance(self, writer: Writer) -> None:
@@ -201,6 +198,9 @@ class ScanLoop:
             )
         ]
 
+    def _traced(self) -> list[Buffer | Trace]:
+        return [*self.buffers, *self.traces]
+
     def _mit_mots(self) -> list[Buffer]:
         op, info = self.op, self.op.info
         inputs = iter(op.inner_mitmot(op.inner_inputs))
@@ -249,8 +249,8 @@ class ScanLoop:
         writer = self.writer
         sequences = self._write_checks()
         outside = [writer.name(v) for v in self.op.outer_non_seqs(self.node.inputs)]
-        for part in chain(self.buffers, self.traces):
-            part.allocate(writer, self.steps)
+        for traced in self._traced():
+            traced.allocate(writer, self.steps)
         self.step = writer.fresh("step")
         self.done = self.steps
         if self.op.info.as_while:
@@ -303,8 +303,8 @@ class ScanLoop:
         for trace in self.traces:
             trace.write(writer, self.step)
         self._write_states()
-        for part in chain(self.buffers, self.traces):
-            part.advance(writer)
+        for traced in self._traced():
+            traced.advance(writer)
         if op.info.as_while:
             with writer.block(f"if {writer.name(op.inner_outputs[-1])}:"):
                 writer.emit(f"{self.done} = {self.step} + 1", "break")
@@ -361,25 +361,25 @@ class ScanLoop:
     # -- after the loop ---------------------------------------------------
 
     def _write_outputs(self) -> None:
-        writer, op, outputs = self.writer, self.op, self.node.outputs
-        finished = [b for b in self.buffers if not b.is_mit_mot] + self.traces
+        writer, outputs = self.writer, self.node.outputs
+        finished: list[Buffer | Trace] = []
+        finished += [*(b for b in self.buffers if not b.is_mit_mot), *self.traces]
         if finished:
             with writer.block(f"if {self.steps} > 0:"):
                 for part in finished:
                     self._write_finish(part)
         n_traced = len(self.buffers) + len(self.traces)
-        for part, output in zip(chain(self.buffers, self.traces), outputs):
-            writer.bind(output, part.name)
-        for part, output in zip(self.carried, outputs[n_traced:]):
-            writer.bind(output, part.name)
+        for traced, output in zip(self._traced(), outputs):
+            writer.bind(output, traced.name)
+        for carried, output in zip(self.carried, outputs[n_traced:]):
+            writer.bind(output, carried.name)
 
     def _write_finish(self, part: Buffer | Trace) -> None:
         """Put the rows in order of time, and give rows that no step wrote as `Scan` does."""
         writer = self.writer
         written = f"{self.done} + {part.first_row}"
-        with writer.block(f"if {part.length} < {written}:"):
-            with writer.block(f"if {part.at} > 0:"):
-                write_row_order(writer, part.name, part.ndim, part.dtype, part.at)
+        with writer.block(f"if {part.length} < {written}:"), writer.block(f"if {part.at} > 0:"):
+            write_row_order(writer, part.name, part.ndim, part.dtype, part.at)
         with writer.block(f"elif {part.length} > {written}:"):
             writer.emit(f"{part.name}[{written}:] = 0")
             if self.op.info.as_while:

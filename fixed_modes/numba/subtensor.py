@@ -129,9 +129,7 @@ def write_put(op: AdvancedIncSubtensor1, node: Apply, writer: Writer) -> None:
     i, position = writer.fresh("i"), writer.fresh("index")
     rows_differ = y.type.ndim == x.type.ndim and not y.type.broadcastable[0]
     if rows_differ:
-        with writer.block(
-            f"if {value}.shape[0] != {taken}.shape[0] and {value}.shape[0] != 1:"
-        ):
+        with writer.block(f"if {value}.shape[0] != {taken}.shape[0] and {value}.shape[0] != 1:"):
             writer.emit_failure(
                 ValueError, _count_message, f"{value}.shape[0]", f"{taken}.shape[0]"
             )

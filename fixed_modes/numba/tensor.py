@@ -142,7 +142,7 @@ def _fixed_message(text: str) -> Any:
 
 
 def write_dot(op: Dot, node: Apply, writer: Writer) -> bool:
-    """Write a product of vectors or matrices; False where the operands are not of one float type."""
+    """Write a product of vectors or matrices; False for operands of unlike or integer types."""
     x, y = node.inputs
     (out,) = node.outputs
     dtype = out.type.dtype
@@ -166,4 +166,6 @@ def write_dot(op: Dot, node: Apply, writer: Writer) -> bool:
 
 
 def _dot_message(columns: int, rows: int) -> str:
-    return f"Shape mismatch: the left operand of dot has {columns} columns, the right one {rows} rows"
+    return (
+        f"Shape mismatch: the left operand of dot has {columns} columns, the right one {rows} rows"
+    )

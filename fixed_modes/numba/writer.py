@@ -5,9 +5,10 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
@@ -16,7 +17,16 @@ from aesara.tensor.type import TensorType
 
 # Names that the generated code uses itself.
 ERROR = "error"
-_RESERVED = {*dir(builtins), "copy_of_generator", "np", "math", ERROR, "graph", "to_scalar", "rows_from"}
+_RESERVED = {
+    *dir(builtins),
+    "copy_of_generator",
+    "np",
+    "math",
+    ERROR,
+    "graph",
+    "to_scalar",
+    "rows_from",
+}
 
 
 @dataclass(frozen=True)

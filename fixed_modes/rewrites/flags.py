@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from aesara.configdefaults import config
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import GraphRewriter
-
-from aesara.configdefaults import config
 
 
 def rewriting_flags() -> dict[str, Any]:

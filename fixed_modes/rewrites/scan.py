@@ -67,7 +67,9 @@ def _vanishes_wrongly(node: Apply, fixed: list[Variable]) -> bool:
     has_states = info.n_mit_mot or info.n_mit_sot or info.n_sit_sot or info.n_shared_outs
     steps = node.inputs[0]
     lengths = op.outer_nitsot(node.inputs)
-    same_length = all(length is steps or equal_computations([length], [steps]) for length in lengths)
+    same_length = all(
+        length is steps or equal_computations([length], [steps]) for length in lengths
+    )
     return bool(has_states or info.as_while or not same_length)
 
 
@@ -86,7 +88,9 @@ def with_safe_scan_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery
     # Aesara's positions: the push-outs stand in the group at 0.05, the merge in
     # the one at 1.6, before the memory of the scans is cut down at 1.61.
     if asks_for("scan_pushout_nonseqs_ops", "scan_pushout"):
-        extra.append((in2out(push_out_non_seq, ignore_newtrees=True, name="push_out_non_seq"), 0.06))
+        extra.append(
+            (in2out(push_out_non_seq, ignore_newtrees=True, name="push_out_non_seq"), 0.06)
+        )
     if asks_for("scan_pushout_seqs_ops", "scan_pushout"):
         extra.append((in2out(push_out_seq, ignore_newtrees=True, name="push_out_seq"), 0.07))
     if asks_for("scan_merge"):

@@ -93,23 +93,27 @@ def test_parameters_are_broadcast():
 
 
 @pytest.mark.parametrize(
-    ("variable", "parameters"),
+    ("variable", "parameters", "message"),
     [
-        (aer.normal, (0.0, -1.0)),
-        (aer.exponential, (-1.0,)),
-        (aer.poisson, (-1.0,)),
-        (aer.geometric, (1.5,)),
-        (aer.beta, (0.0, 1.0)),
-        (aer.uniform, (1.0, 0.0)),
+        (aer.normal, (0.0, -1.0), "scale < 0"),
+        (aer.exponential, (-1.0,), "scale < 0"),
+        (aer.poisson, (-1.0,), "lam < 0"),
+        (aer.geometric, (1.5,), "p > 1"),
+        (aer.beta, (0.0, 1.0), "a <= 0"),
+        (aer.uniform, (1.0, 0.0), "high - low < 0"),
     ],
 )
-def test_a_parameter_that_numpy_refuses_is_refused(variable, parameters):
+def test_a_parameter_that_numpy_refuses_is_refused(variable, parameters, message):
     inputs = [at.dscalar() for _ in parameters]
-    f = aesara.function(inputs, variable(*inputs, rng=aesara.shared(generator())), mode="NUMBA_FIXED")
-    with pytest.raises(ValueError):
+    f = aesara.function(
+        inputs, variable(*inputs, rng=aesara.shared(generator())), mode="NUMBA_FIXED"
+    )
+    with pytest.raises(ValueError, match=message):
         f(*parameters)
-    constant = aesara.function([], variable(*parameters, rng=aesara.shared(generator())), mode="NUMBA_FIXED")
-    with pytest.raises(ValueError):
+    constant = aesara.function(
+        [], variable(*parameters, rng=aesara.shared(generator())), mode="NUMBA_FIXED"
+    )
+    with pytest.raises(ValueError, match=message):
         constant()
 
 
