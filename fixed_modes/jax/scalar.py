@@ -101,8 +101,17 @@ def _gamma(x: Any) -> Any:
 
 
 def _trigamma(x: Any) -> Any:
-    # Not `polygamma`, which older versions of JAX compute in float32.
-    return jsp.zeta(jnp.asarray(2, x.dtype), x)
+    # Not `polygamma`, which older versions of JAX compute to seven digits only.
+    # The recurrence leads to where the asymptotic series has full precision.
+    reflected = jnp.where(x < 0, 1 - x, x)
+    large = reflected + 10
+    square = 1 / (large * large)
+    series = 1 / 42 - square * (1 / 30 - square * (5 / 66 - square * 691 / 2730))
+    series = 1 + square * (1 / 6 - square * (1 / 30 - square * series))
+    total = series / large + square / 2
+    for step in range(10):
+        total += 1 / (reflected + step) ** 2
+    return jnp.where(x < 0, (np.pi / jnp.sin(np.pi * x)) ** 2 - total, total)
 
 
 def _erfcx(x: Any) -> Any:
