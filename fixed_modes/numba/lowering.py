@@ -31,13 +31,20 @@ from aesara.tensor.math import Dot
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
     AdvancedIncSubtensor1,
     AdvancedSubtensor1,
     IncSubtensor,
     Subtensor,
 )
+from aesara.tensor.type_other import MakeSlice
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError, describe_node
+from fixed_modes.numba.advanced import (
+    write_advanced_inc_subtensor,
+    write_advanced_subtensor,
+)
 from fixed_modes.numba.elemwise import (
     is_absorbed,
     write_dimshuffle,
@@ -121,12 +128,16 @@ def _to_scalar() -> Any:
     return to_scalar
 
 
+# Aesara's own samplers don't draw what FAST_RUN draws, and its advanced indexing
+# is wrong for repeated indices.
+_ALWAYS_IN_PYTHON = (RandomVariable, AdvancedSubtensor, AdvancedIncSubtensor)
+
+
 def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
     from aesara.link.numba.dispatch.basic import _numba_funcify, numba_funcify
 
-    # Aesara's own samplers don't draw what FAST_RUN draws.
     is_native = _numba_funcify.dispatch(type(op)) is not _numba_funcify.dispatch(Op)
-    if not is_native or isinstance(op, RandomVariable):
+    if not is_native or isinstance(op, _ALWAYS_IN_PYTHON):
         _warn_of_python(op, node, writer)
         return call_of_perform(op, node)
     try:
@@ -202,6 +213,21 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Dot, write_dot)
 _register_where_known(RandomVariable, write_draw)
+_register_where_known(AdvancedSubtensor, write_advanced_subtensor)
+_register_where_known(AdvancedIncSubtensor, write_advanced_inc_subtensor)
+
+
+@_register(MakeSlice)
+def _lower_make_slice(op: MakeSlice, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    (out,) = node.outputs
+    # Indexing writes the parts of a slice itself.
+    if all(
+        client != "output" and isinstance(client.op, (AdvancedSubtensor, AdvancedIncSubtensor))
+        for client, _ in fgraph.clients[out]
+    ):
+        writer.bind(out, "")
+    else:
+        call_stock_conversion(op, node, writer)
 
 
 @_register(Shape_i)

@@ -1,0 +1,142 @@
+"""Indexing in NUMBA_FIXED gives NumPy's values and errors."""
+
+from __future__ import annotations
+
+import aesara
+import aesara.tensor as at
+import numpy as np
+import pytest
+
+X = np.arange(24.0).reshape(2, 3, 4)
+ROWS = np.array([1, 0, 1])
+COLUMNS = np.array([2, -1, 0])
+GRID = np.array([[0, 1], [1, 1]])
+MASK = np.array([True, False, True])
+
+
+def tensors(*values):
+    return [at.as_tensor(v).type() for v in values]
+
+
+def evaluate(build, *values):
+    inputs = tensors(*values)
+    before = [np.array(v) for v in values]
+    result = aesara.function(inputs, build(*inputs), mode="NUMBA_FIXED")(*values)
+    for value, old in zip(values, before):
+        np.testing.assert_array_equal(value, old)
+    return result
+
+
+GETS = {
+    "scalar": (lambda x: x[1, 2, 3], ()),
+    "row": (lambda x: x[-1], ()),
+    "slices": (lambda x: x[:, 1:3, ::-2], ()),
+    "take": (lambda x, i: x[i], (ROWS,)),
+    "take of a vector": (lambda x, i: x[0, 0][i], (COLUMNS,)),
+    "two arrays": (lambda x, i, j: x[i, j], (ROWS, COLUMNS)),
+    "arrays apart": (lambda x, i, j: x[i, :, j], (ROWS, COLUMNS)),
+    "arrays after a slice": (lambda x, i, j: x[:, i, j], (ROWS, COLUMNS)),
+    "array and number": (lambda x, i: x[i, 1], (ROWS,)),
+    "grid": (lambda x, g: x[g], (GRID,)),
+    "grid against vector": (lambda x, g, i: x[g, i[:2]], (GRID, ROWS)),
+    "new axis": (lambda x, i: x[:, None, i], (ROWS,)),
+    "slice beside array": (lambda x, i: x[1:, i, ::2], (ROWS,)),
+    "mask": (lambda x, m: x[:, m], (MASK,)),
+    "mask and array": (lambda x, m: x[0][m, 1], (MASK,)),
+    "whole mask": (lambda x, m: x[m], (X > 7,)),
+    "empty": (lambda x, i: x[i], (np.zeros(0, np.int64),)),
+}
+
+
+@pytest.mark.parametrize("name", GETS)
+def test_values_taken(name):
+    build, values = GETS[name]
+    np.testing.assert_array_equal(evaluate(build, X, *values), build(X, *values))
+
+
+SETS = {
+    "row": (lambda x, v: (x[1], v), (np.ones((3, 4)),)),
+    "slice with one value": (lambda x, v: (x[:, 1:3], v), (np.float64(7.0),)),
+    "slice broadcast": (lambda x, v: (x[:, 1:3], v), (np.arange(4.0),)),
+    "repeated rows": (lambda x, i, v: (x[i], v), (ROWS, np.arange(36.0).reshape(3, 3, 4))),
+    "repeated rows, one value": (lambda x, i, v: (x[i], v), (ROWS, np.float64(0.5))),
+    "repeated pairs": (lambda x, i, v: (x[i, i], v), (ROWS, np.arange(4.0))),
+    "repeated elements": (lambda x, i, v: (x[0, 0][i], v), (np.array([1, 1, 3]), np.arange(3.0))),
+    "arrays apart": (lambda x, i, v: (x[i, :, i], v), (ROWS, np.arange(9.0).reshape(3, 3))),
+    "mask": (lambda x, m, v: (x[:, m], v), (MASK, np.float64(-1.0))),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_increments_count_every_index(name):
+    build, values = SETS[name]
+    result = evaluate(lambda *v: at.inc_subtensor(*build(*v)), X, *values)
+    base, *_ = expected_target(name)
+    np.testing.assert_allclose(result, incremented(name, base, values))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sets(name):
+    build, values = SETS[name]
+    result = evaluate(lambda *v: at.set_subtensor(*build(*v)), X, *values)
+    base, *_ = expected_target(name)
+    expected = base.copy()
+    expected[numpy_index(name, values)] = values[-1]
+    np.testing.assert_allclose(result, expected)
+
+
+def expected_target(name):
+    return (X[0, 0],) if name == "repeated elements" else (X,)
+
+
+def numpy_index(name, values):
+    return {
+        "row": lambda: 1,
+        "slice with one value": lambda: (slice(None), slice(1, 3)),
+        "slice broadcast": lambda: (slice(None), slice(1, 3)),
+        "repeated rows": lambda: values[0],
+        "repeated rows, one value": lambda: values[0],
+        "repeated pairs": lambda: (values[0], values[0]),
+        "repeated elements": lambda: values[0],
+        "arrays apart": lambda: (values[0], slice(None), values[0]),
+        "mask": lambda: (slice(None), values[0]),
+    }[name]()
+
+
+def incremented(name, base, values):
+    result = base.copy()
+    np.add.at(result, numpy_index(name, values), values[-1])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("build", "index"),
+    [
+        (lambda x, i: x[i], np.int64(2)),
+        (lambda x, i: x[:, i], np.int64(-4)),
+        (lambda x, i: x[i], np.array([0, 2])),
+        (lambda x, i: x[i, i], np.array([0, -3])),
+        (lambda x, i: at.set_subtensor(x[i], 0.0), np.int64(-3)),
+        (lambda x, i: at.inc_subtensor(x[i], 1.0), np.array([5])),
+        (lambda x, i: at.inc_subtensor(x[i, i], 1.0), np.array([2])),
+    ],
+)
+def test_an_index_out_of_bounds_is_an_error(build, index):
+    with pytest.raises(IndexError, match="out of bounds"):
+        evaluate(build, X, index)
+
+
+def test_an_index_out_of_bounds_inside_a_scan_names_the_scan():
+    x, steps = at.dvector("x"), at.lvector("steps")
+    out, _ = aesara.scan(lambda i: x[i], sequences=[steps], name="lookup")
+    f = aesara.function([x, steps], out.sum(), mode="NUMBA_FIXED")
+    assert f(np.arange(3.0), np.array([0, 2, -1])) == 4.0
+    with pytest.raises(IndexError, match=r"index 3 is out of bounds for axis 0 with size 3"):
+        f(np.arange(3.0), np.array([0, 3]))
+
+
+def test_shapes_that_do_not_match_are_an_error():
+    with pytest.raises(IndexError):
+        evaluate(lambda x, m: x[m], X[0], np.array([True, False]))
+    with pytest.raises(ValueError, match="length"):
+        evaluate(lambda x, v: at.set_subtensor(x[0], v), X[0], np.ones(3))
