@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from aesara.graph.basic import Apply, Variable
+from aesara.graph.op import HasInnerGraph
 from aesara.graph.utils import MethodNotDefined
-from aesara.scalar.basic import ScalarType
+from aesara.scalar.basic import Composite, ScalarType
 from aesara.tensor.basic import Alloc, AllocEmpty
 from aesara.tensor.elemwise import Elemwise
 from aesara.tensor.random.op import RandomVariable
@@ -29,7 +30,7 @@ def can_perform(node: Apply, values: Sequence[Any]) -> bool:
     op = node.op
     if not all(is_concrete(value) for value in values):
         return False
-    if hasattr(op, "fgraph") and not isinstance(op, Elemwise):
+    if isinstance(op, HasInnerGraph) and not isinstance(op, Composite):
         return False  # scans and the like would compile their inner graph
     if isinstance(op, (RandomVariable, AllocEmpty)):
         return False  # not a function of the inputs alone

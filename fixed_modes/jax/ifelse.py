@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from aesara.graph.basic import Apply, Variable
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
-from fixed_modes.jax.frame import Checks, Frame, is_concrete
+from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, is_concrete
 from fixed_modes.jax.lazy import Schedule
 
 
@@ -27,7 +26,7 @@ def lower_ifelse(
 
     Raises
     ------
-    UnsupportedOpError
+    NeedsConcrete
         If the condition is traced and the branches have different shapes.
     """
     count = node.op.n_outs
@@ -67,10 +66,8 @@ def _cond(
     if [leaf.shape for leaf in jax.tree_util.tree_leaves(shapes[0])] != [
         leaf.shape for leaf in jax.tree_util.tree_leaves(shapes[1])
     ]:
-        raise UnsupportedOpError(
-            "The branches have different shapes, and which is taken is known only "
-            f"when the function runs.\n{describe_node(node, frame.scans)}"
-        )
+        reason = "which branch of an IfElse is taken, since the branches have different shapes,"
+        raise NeedsConcrete(node.inputs[:1], reason)
     errors = [*checks[0].errors, *checks[1].errors]
 
     def run(side: int) -> tuple[list[Any], list[Any]]:

@@ -32,10 +32,16 @@ def test_known_condition_needs_no_equal_shapes(evaluate):
     assert f(np.ones(2)).shape == (2,)
 
 
-def test_traced_condition_and_different_shapes_are_refused(evaluate):
+def test_traced_condition_and_different_shapes(evaluate):
     x = at.dvector("x")
-    with pytest.raises(NotImplementedError, match="different shapes"):
-        evaluate([x], ifelse(at.gt(x.sum(), 2.0), x[:1], x), np.ones(3))
+    f = aesara.function([x], ifelse(at.gt(x.sum(), 2.0), x[:1], x), mode="JAX_FIXED")
+    assert f(np.ones(3)).shape == (1,)
+    assert f(np.zeros(3)).shape == (3,)
+    out, _ = aesara.scan(
+        lambda v, x: ifelse(at.gt(v, 0.0), x[:1], x).sum(), sequences=[x], non_sequences=[x]
+    )
+    with pytest.raises(NotImplementedError, match="branches have different shapes"):
+        evaluate([x], out, np.ones(3))
 
 
 def test_nodes_are_assigned_to_the_innermost_branch_that_needs_them():

@@ -186,6 +186,23 @@ def test_nested_loops(evaluate, data):
     np.testing.assert_allclose(results[1], want_inners)
 
 
+def test_shape_that_fused_scalar_nodes_compute_in_the_step(evaluate):
+    v, w, b = at.dmatrix("v"), at.dmatrix("w"), at.dvector("b")
+
+    def step(v, w, b):
+        summed = at.dot(v, w) + b
+        filled = at.alloc(1.0, *at.broadcast_shape(at.dot(v, w), b))
+        return at.tanh(summed) * filled.sum()
+
+    out, _ = aesara.scan(step, outputs_info=[v], non_sequences=[w, b], n_steps=2)
+    start, want = np.full((3, 2), 0.1), np.full((3, 2), 0.1)
+    for _ in range(2):
+        want = np.tanh(want @ np.eye(2) + 0.5) * 6.0
+    np.testing.assert_allclose(
+        evaluate([v, w, b], out[-1], start, np.eye(2), np.full(2, 0.5)), want
+    )
+
+
 def test_gradients_of_states_with_two_taps(evaluate, data):
     x, w = at.dvector("x"), at.dscalar("w")
     out, _ = aesara.scan(
