@@ -34,6 +34,8 @@ def can_perform(node: Apply, values: Sequence[Any]) -> bool:
         return False  # scans and the like would compile their inner graph
     if isinstance(op, (RandomVariable, AllocEmpty)):
         return False  # not a function of the inputs alone
+    if type(op).__name__ == "JAXShapeTuple":
+        return False  # Aesara's stand-in for a tuple, without a usable `perform`
     if isinstance(op, Alloc):
         return bool(np.prod([int(size) for size in values[1:]]) <= LARGEST_LITERAL)
     if isinstance(op, Elemwise):

@@ -41,9 +41,58 @@ def _geometric(draw: Draw, p: Any) -> Any:
     return jnp.where(p >= 1, 0, failures) + 1
 
 
+def _poisson_of(draw: Draw, key: Any, rate: Any) -> Any:
+    """Draw Poisson numbers; `jax.random.poisson` computes in float32, which large rates show."""
+    below, above = jax.random.split(key)
+    small = _poisson_by_inversion(draw.uniform(below), jnp.minimum(rate, 10.0))
+    large = _poisson_by_rejection(draw, above, jnp.maximum(rate, 10.0))
+    return jnp.where(rate < 10, small, large)
+
+
+def _poisson_by_inversion(u: Any, rate: Any) -> Any:
+    def advance(state: Any) -> Any:
+        k, left, mass = state
+        onward = left > mass
+        return (
+            jnp.where(onward, k + 1, k),
+            jnp.where(onward, left - mass, left),
+            jnp.where(onward, mass * rate / (k + 1), mass),
+        )
+
+    def unfinished(state: Any) -> Any:
+        k, left, mass = state
+        return ((left > mass) & (k < 100)).any()
+
+    start = (jnp.zeros_like(u), u, jnp.exp(-rate))
+    return jax.lax.while_loop(unfinished, advance, start)[0]
+
+
+def _poisson_by_rejection(draw: Draw, key: Any, rate: Any) -> Any:
+    # Hoermann (1993), the method PTRS, for rates from 10 on.
+    b = 0.931 + 2.53 * jnp.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    squeeze = 0.9277 - 3.6224 / (b - 2)
+
+    def attempt(state: Any) -> Any:
+        key, found, accepted = state
+        key, first, second = jax.random.split(key, 3)
+        u, v = draw.uniform(first) - 0.5, draw.uniform(second)
+        rim = 0.5 - jnp.abs(u)
+        k = jnp.floor((2 * a / rim + b) * u + rate + 0.43)
+        outside = (k < 0) | ((rim < 0.013) & (v > rim))
+        hat = jnp.log(v * inverse_alpha / (a / (rim * rim) + b))
+        exact = hat <= k * jnp.log(rate) - rate - jsp.gammaln(k + 1)
+        good = ((rim >= 0.07) & (v <= squeeze)) | (~outside & exact)
+        return key, jnp.where(good & ~accepted, k, found), accepted | good
+
+    start = (key, jnp.zeros(draw.shape, draw.real), jnp.zeros(draw.shape, bool))
+    return jax.lax.while_loop(lambda state: ~state[2].all(), attempt, start)[1]
+
+
 @_samples(aer.PoissonRV)
 def _poisson(draw: Draw, rate: Any) -> Any:
-    return jax.random.poisson(draw.key, draw.spread(rate), draw.shape, "int64")
+    return _poisson_of(draw, draw.key, draw.spread(rate))
 
 
 @_samples(aer.NegBinomialRV)
@@ -51,7 +100,7 @@ def _negative_binomial(draw: Draw, n: Any, p: Any) -> Any:
     first, second = draw.keys(2)
     p = draw.spread(p)
     rate = draw.gamma(n, first) * (1 - p) / p
-    return jax.random.poisson(second, rate, draw.shape, "int64")
+    return _poisson_of(draw, second, rate)
 
 
 def _binomial_at(u: Any, n: Any, p: Any) -> Any:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
 from aesara.graph.basic import Apply
 from aesara.graph.op import Op
 
 from fixed_modes.errors import UnsupportedOpError, describe_node
-from fixed_modes.jax.frame import Frame
+from fixed_modes.jax.frame import Frame, is_concrete
 
 
 @singledispatch
@@ -41,4 +43,8 @@ def jax_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]
             f"JAX_FIXED has no conversion for this op.\n{describe_node(node, frame.scans)}"
         ) from exc
     result = convert(*values)
-    return list(result) if len(node.outputs) > 1 else [result]
+    if len(node.outputs) > 1:
+        return list(result)
+    if isinstance(result, tuple):  # of `JAXShapeTuple`, the lengths of a shape
+        return [np.array(result) if all(map(is_concrete, result)) else jnp.stack(result)]
+    return [result]

@@ -96,9 +96,20 @@ def sample(op: RandomVariable, draw: Draw, parameters: list[Any]) -> Any:
     for op_class in type(op).__mro__:
         if op_class in _SAMPLERS:
             return _SAMPLERS[op_class](draw, *parameters)
-    raise UnsupportedOpError(
-        f"JAX_FIXED has no sampler for {op.name}.\n{describe_node(draw.node, draw.frame.scans)}"
-    )
+    return _users_sampler(op, draw)(
+        {"jax_state": jax.random.key_data(draw.key)}, draw.shape, str(draw.dtype), *parameters
+    )[1]
+
+
+def _users_sampler(op: RandomVariable, draw: Draw) -> Sampler:
+    """Find a sampler that was registered with Aesara's own table."""
+    from aesara.link.jax.dispatch.random import jax_sample_fn
+
+    try:
+        return jax_sample_fn(op)
+    except NotImplementedError as exc:
+        where = describe_node(draw.node, draw.frame.scans)
+        raise UnsupportedOpError(f"JAX_FIXED has no sampler for {op.name}.\n{where}") from exc
 
 
 # Location and scale
