@@ -106,11 +106,21 @@ def call_stock_conversion(op: Op, node: Apply, writer: Writer) -> None:
     UnsupportedOpError
         If there is no conversion.
     """
-    convert = _stock_conversion(op, node, writer)
-    function = writer.use_global(type(op).__name__.lower(), convert)
+    _write_call(_stock_conversion(op, node, writer), node, writer)
+
+
+def call_perform(op: Op, node: Apply, writer: Writer) -> None:
+    """Write a call of ``op.perform``, and warn that it runs in Python."""
+    _warn_of_python(op, node, writer)
+    _write_call(call_of_perform(op, node), node, writer)
+
+
+def _write_call(callee: Any, node: Apply, writer: Writer) -> None:
+    hint = type(node.op).__name__.lower()
+    function = writer.use_global(hint, callee)
     call = f"{function}({', '.join(writer.name(i) for i in node.inputs)})"
     scalars = [is_machine_scalar(out) for out in node.outputs]
-    names = [writer.define(out, type(op).__name__.lower()) for out in node.outputs]
+    names = [writer.define(out, hint) for out in node.outputs]
     if any(scalars):
         writer.globals["to_scalar"] = _to_scalar()
     if len(names) == 1:
@@ -191,7 +201,7 @@ def _lower_or_call(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -
     try:
         write(op, node, writer)
     except NoExpression:
-        call_stock_conversion(op, node, writer)
+        call_perform(op, node, writer)
 
 
 @_register(DimShuffle)

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import itertools
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
 
 import numba
 import numpy as np
 from aesara.graph.basic import Apply, NoParams
 from aesara.graph.op import Op
 from aesara.tensor.type import TensorType
+
+_numbers = itertools.count()
+_calls: WeakValueDictionary[int, PerformCall] = WeakValueDictionary()
+
+
+class PerformCall:
+    """Runs ``perform`` of a node on values as compiled code holds them.
+
+    Numba copies what a function refers to by pickling it.  This pickles as a
+    reference to itself: a node is a whole graph, and some of its parameters
+    can't be copied.
+    """
+
+    def __init__(self, op: Op, node: Apply) -> None:
+        self.op, self.node = op, node
+        params = node.run_params()
+        self.arguments = () if params is NoParams else (params,)
+        self.number = next(_numbers)
+        _calls[self.number] = self
+
+    def __call__(self, inputs: tuple[Any, ...]) -> Any:
+        node = self.node
+        values = [_as_value(variable.type, v) for variable, v in zip(node.inputs, inputs)]
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        self.op.perform(node, values, storage, *self.arguments)
+        results = tuple(out.type.filter(cell[0]) for out, cell in zip(node.outputs, storage))
+        return results[0] if len(results) == 1 else results
+
+    def __reduce__(self) -> tuple[Callable[[int], PerformCall], tuple[int]]:
+        return _call_of_number, (self.number,)
+
+
+def _call_of_number(number: int) -> PerformCall:
+    return _calls[number]
 
 
 def call_of_perform(op: Op, node: Apply) -> Callable[..., Any]:
@@ -20,15 +57,7 @@ def call_of_perform(op: Op, node: Apply) -> Callable[..., Any]:
 
     kinds = [get_numba_type(out.type, out) for out in node.outputs]
     result_type = kinds[0] if len(kinds) == 1 else numba.types.Tuple(kinds)
-    params = node.run_params()
-    arguments = () if params is NoParams else (params,)
-
-    def run(inputs: tuple[Any, ...]) -> Any:
-        values = [_as_value(variable.type, v) for variable, v in zip(node.inputs, inputs)]
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        op.perform(node, values, storage, *arguments)
-        results = tuple(out.type.filter(cell[0]) for out, cell in zip(node.outputs, storage))
-        return results[0] if len(results) == 1 else results
+    run = PerformCall(op, node)
 
     @numba.njit
     def perform(*inputs):  # type: ignore[no-untyped-def]

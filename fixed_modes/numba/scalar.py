@@ -156,7 +156,7 @@ def _floor_divide(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) ->
         same_sign = f"({a} < 0) == ({b} < 0) or {b} == 0"
         text = (
             f"np.floor({a} / {b}) if {same_sign} "
-            f"else -np.floor({a} / -{b}) - (math.fmod({a}, -{b}) != 0)"
+            f"else -np.floor({a} / -{b}) - (1.0 if np.fmod({a}, -{b}) != 0 else 0.0)"
         )
         return _closed(f"({text})", dtype)
     if np.dtype(dtype).kind not in "iu":
@@ -182,6 +182,8 @@ def _pow(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
 
 @_register(aes.Neg)
 def _neg(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
+    if np.dtype(dtype).kind == "u":  # Numba negates in a signed type
+        return _closed(f"np.{dtype}(0) - {x[0].to(dtype)}", dtype)
     return _closed(f"-{x[0].to(dtype)}", dtype)
 
 
@@ -238,6 +240,8 @@ def _extremum(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str
 def _compare(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
     symbols = {aes.LT: "<", aes.GT: ">", aes.LE: "<=", aes.GE: ">=", aes.EQ: "==", aes.NEQ: "!="}
     a, b = x
+    if "c" in a.kind + b.kind and not isinstance(op, (aes.EQ, aes.NEQ)):
+        raise NoExpression(f"{op} of complex values")
     if {a.kind, b.kind} == {"f", "i"} or {a.kind, b.kind} == {"f", "u"}:
         common = str(np.result_type(a.dtype, b.dtype))
         a, b = a.to(common), b.to(common)
@@ -302,7 +306,7 @@ def _second(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
 def _part(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
     if x[0].kind == "c":
         return f"{x[0]}.{'real' if isinstance(op, aes.Real) else 'imag'}"
-    return x[0].to(dtype) if isinstance(op, aes.Real) else f"np.{dtype}(0)"
+    return x[0].to(dtype) if isinstance(op, aes.Real) else Operand("0", "int64").to(dtype)
 
 
 @_register(aes.Conj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from aesara.tensor.type_other import NoneTypeT
 from fixed_modes.numba.copying import write_assignment
 from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.random import copy_of_generator
+from fixed_modes.numba.scalar import Operand
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
 
@@ -142,27 +144,53 @@ def _fixed_message(text: str) -> Any:
 
 
 def write_dot(op: Dot, node: Apply, writer: Writer) -> bool:
-    """Write a product of vectors or matrices; False for operands of unlike or integer types."""
+    """Write a product of vectors or matrices; False for operands of other ranks."""
     x, y = node.inputs
     (out,) = node.outputs
     dtype = out.type.dtype
-    if np.dtype(dtype).kind not in "fc" or {x.type.dtype, y.type.dtype} != {dtype}:
-        return False
     if not (1 <= x.type.ndim <= 2 and 1 <= y.type.ndim <= 2) or dtype == "float16":
         return False
     left, right = writer.name(x), writer.name(y)
-    with writer.block(f"if {left}.shape[{x.type.ndim - 1}] != {right}.shape[0]:"):
-        writer.emit_failure(
-            ValueError,
-            _dot_message,
-            f"{left}.shape[{x.type.ndim - 1}]",
-            f"{right}.shape[0]",
+    inner = f"{left}.shape[{x.type.ndim - 1}]"
+    with writer.block(f"if {inner} != {right}.shape[0]:"):
+        writer.emit_failure(ValueError, _dot_message, inner, f"{right}.shape[0]")
+    is_blas = np.dtype(dtype).kind in "fc" and {x.type.dtype, y.type.dtype} == {dtype}
+    if is_blas:
+        writer.emit(
+            f"{writer.define(out, 'dot')} = np.dot("
+            f"np.ascontiguousarray({left}), np.ascontiguousarray({right}))"
         )
-    writer.emit(
-        f"{writer.define(out, 'dot')} = np.dot("
-        f"np.ascontiguousarray({left}), np.ascontiguousarray({right}))"
-    )
+    else:
+        _write_dot_loops(node, left, right, writer)
     return True
+
+
+def _write_dot_loops(node: Apply, left: str, right: str, writer: Writer) -> None:
+    """Write a product of integers, or of unlike dtypes, in the dtype of the result."""
+    x, y = node.inputs
+    (out,) = node.outputs
+    dtype = out.type.dtype
+    rows = [(writer.fresh("i"), f"{left}.shape[0]")] if x.type.ndim == 2 else []
+    columns = [(writer.fresh("j"), f"{right}.shape[1]")] if y.type.ndim == 2 else []
+    free = [*rows, *columns]
+    name = writer.define(out, "dot")
+    if free:
+        shape = ", ".join(length for _, length in free)
+        writer.emit(f"{name} = np.empty(({shape},), {numpy_dtype(dtype)})")
+    k, total = writer.fresh("k"), writer.fresh("total")
+    a = f"{left}[{', '.join([*(i for i, _ in rows), k])}]"
+    b = f"{right}[{', '.join([k, *(j for j, _ in columns)])}]"
+    product = f"{Operand(a, x.type.dtype).to(dtype)} * {Operand(b, y.type.dtype).to(dtype)}"
+    with ExitStack() as nest:
+        for index, length in free:
+            nest.enter_context(writer.block(f"for {index} in range({length}):"))
+        writer.emit(f"{total} = {writer.literal(np.zeros((), dtype)[()])}")
+        with writer.block(f"for {k} in range({right}.shape[0]):"):
+            writer.emit(f"{total} = {numpy_dtype(dtype)}({total} + {product})")
+        if free:
+            writer.emit(f"{name}[{', '.join(index for index, _ in free)}] = {total}")
+    if not free:
+        writer.emit(f"{name} = {total}")
 
 
 def _dot_message(columns: int, rows: int) -> str:
