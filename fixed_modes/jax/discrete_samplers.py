@@ -103,32 +103,69 @@ def _negative_binomial(draw: Draw, n: Any, p: Any) -> Any:
     return _poisson_of(draw, second, rate)
 
 
-def _binomial_at(u: Any, n: Any, p: Any) -> Any:
-    """Give the smallest k that a binomial draw exceeds with probability below 1 - u.
+def _binomial_of(draw: Draw, key: Any, n: Any, p: Any) -> Any:
+    below, above = jax.random.split(key)
+    rare = jnp.clip(jnp.minimum(p, 1 - p), 0, 0.5)
+    is_small = n * rare < 10
+    small = _binomial_by_inversion(draw.uniform(below), n, jnp.where(is_small, rare, 0))
+    # What is drawn for the others is thrown away, but must end soon.
+    large = _binomial_by_rejection(
+        draw, above, jnp.where(is_small, 100.0, n), jnp.where(is_small, 0.5, rare)
+    )
+    count = jnp.where(is_small, small, large)
+    return jnp.where(p > 0.5, n - count, count)
 
-    The distribution function is an incomplete beta function; k is found by
-    bisection, so this is exact for every n and p.
-    """
 
-    def above(k: Any) -> Any:
-        # P(draw <= k) >= u; for k = n it is 1.
-        tail = jsp.betainc(jnp.maximum(n - k, 0.5), k + 1, 1 - p)
-        return (k >= n) | (tail >= u)
+def _binomial_by_inversion(u: Any, n: Any, p: Any) -> Any:
+    odds = p / (1 - p)
 
-    def halve(state: Any) -> Any:
-        low, high = state
-        middle = jnp.floor((low + high) / 2)
-        found = above(middle)
-        return jnp.where(found, low, middle + 1), jnp.where(found, middle, high)
+    def advance(state: Any) -> Any:
+        k, left, mass = state
+        onward = (left > mass) & (k < n)
+        return (
+            jnp.where(onward, k + 1, k),
+            jnp.where(onward, left - mass, left),
+            jnp.where(onward, mass * odds * (n - k) / (k + 1), mass),
+        )
 
-    start = (jnp.zeros_like(n), n)
-    low, _ = jax.lax.while_loop(lambda state: (state[0] < state[1]).any(), halve, start)
-    return jnp.where(p <= 0, 0.0, jnp.where(p >= 1, n, low))
+    def unfinished(state: Any) -> Any:
+        k, left, mass = state
+        return ((left > mass) & (k < n) & (k < 200)).any()
+
+    start = (jnp.zeros_like(u), u, jnp.exp(n * jnp.log1p(-p)))
+    return jax.lax.while_loop(unfinished, advance, start)[0]
+
+
+def _binomial_by_rejection(draw: Draw, key: Any, n: Any, p: Any) -> Any:
+    # Hoermann (1993), the method BTRS, for p up to 1/2 and a mean from 10 on.
+    deviation = jnp.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    alpha = (2.83 + 5.1 / b) * deviation
+    squeeze = 0.92 - 4.2 / b
+    mode = jnp.floor((n + 1) * p)
+    height = jsp.gammaln(mode + 1) + jsp.gammaln(n - mode + 1)
+
+    def attempt(state: Any) -> Any:
+        key, found, accepted = state
+        key, first, second = jax.random.split(key, 3)
+        u, v = draw.uniform(first) - 0.5, draw.uniform(second)
+        rim = 0.5 - jnp.abs(u)
+        k = jnp.floor((2 * a / rim + b) * u + n * p + 0.5)
+        inside = (k >= 0) & (k <= n)
+        hat = jnp.log(v * alpha / (a / (rim * rim) + b))
+        ratio = height - jsp.gammaln(k + 1) - jsp.gammaln(n - k + 1)
+        exact = hat <= ratio + (k - mode) * jnp.log(p / (1 - p))
+        good = inside & (((rim >= 0.07) & (v <= squeeze)) | exact)
+        return key, jnp.where(good & ~accepted, k, found), accepted | good
+
+    start = (key, jnp.zeros(draw.shape, draw.real), jnp.zeros(draw.shape, bool))
+    return jax.lax.while_loop(lambda state: ~state[2].all(), attempt, start)[1]
 
 
 @_samples(aer.BinomialRV)
 def _binomial(draw: Draw, n: Any, p: Any) -> Any:
-    return _binomial_at(draw.uniform(), draw.spread(n), draw.spread(p))
+    return _binomial_of(draw, draw.key, draw.spread(n), draw.spread(p))
 
 
 @_samples(aer.BetaBinomialRV)
@@ -136,7 +173,7 @@ def _beta_binomial(draw: Draw, n: Any, a: Any, b: Any) -> Any:
     first, second = draw.keys(2)
     inner = Draw(draw.op, draw.node, first, draw.shape, draw.dtype, draw.frame)
     p = jax.nn.sigmoid(_beta_logit(inner, a, b))
-    return _binomial_at(draw.uniform(second), draw.spread(n), p)
+    return _binomial_of(draw, second, draw.spread(n), p)
 
 
 @_samples(aer.MultinomialRV)
@@ -150,7 +187,7 @@ def _multinomial(draw: Draw, n: Any, p: Any) -> Any:
         left, mass = state
         key, share = entering
         chance = jnp.clip(share / jnp.where(mass > 0, mass, 1), 0, 1)
-        found = _binomial_at(draw.uniform(key), left, chance)
+        found = _binomial_of(draw, key, left, chance)
         return (left - found, mass - share), found
 
     start = (n, jnp.ones(draw.shape, draw.real))

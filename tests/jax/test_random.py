@@ -199,6 +199,8 @@ DISCRETE = {
     "bernoulli": (aer.bernoulli, (0.3,), st.bernoulli(0.3)),
     "binomial": (aer.binomial, (12, 0.3), st.binom(12, 0.3)),
     "binomial of many": (aer.binomial, (1_000_000, 0.5), st.binom(1_000_000, 0.5)),
+    "binomial of a likely event": (aer.binomial, (60, 0.7), st.binom(60, 0.7)),
+    "binomial of a rare event": (aer.binomial, (100_000, 1e-5), st.binom(100_000, 1e-5)),
     "poisson": (aer.poisson, (3.5,), st.poisson(3.5)),
     "poisson of a large rate": (aer.poisson, (1e6,), st.poisson(1e6)),
     "geometric": (aer.geometric, (0.25,), st.geom(0.25)),
@@ -258,6 +260,19 @@ def test_multinomial():
     assert (draws.sum(-1) == 8).all()
     np.testing.assert_allclose(draws.mean(0), 8 * p, atol=0.1)
     np.testing.assert_allclose(draws.var(0), 8 * p * (1 - p), rtol=0.1)
+
+
+def test_parameters_on_the_rim(evaluate):
+    rng = aesara.shared(np.random.default_rng(3))
+    outputs = [
+        aer.binomial([0, 5, 5, 500, 500], [0.5, 0.0, 1.0, 0.0, 1.0], rng=rng),
+        aer.poisson([0.0, 0.0], rng=rng),
+        aer.geometric([1.0], rng=rng),
+        aer.bernoulli([0.0, 1.0], rng=rng),
+    ]
+    wants = [[0, 0, 5, 0, 500], [0, 0], [1], [0, 1]]
+    for result, want in zip(evaluate([], outputs), wants):
+        np.testing.assert_array_equal(result, want)
 
 
 def test_choice_and_permutation(evaluate):
