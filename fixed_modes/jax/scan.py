@@ -40,7 +40,7 @@ class Loop:
     steps
         The number of steps: an int, or traced.
     sequences
-        Each cut to the number of steps where that is known.
+        At least as long as the loop, where the number of steps is known.
     mit_mots, traces
         The states in the order of the inner inputs: `traces` holds mit-sots,
         sit-sots and nit-sots.
@@ -60,6 +60,8 @@ class Loop:
         self.shared = [_traced(value) for value in op.outer_shared(values)]
         self.non_sequences = list(op.outer_non_seqs(values))
         self.checks = Checks()
+        if self.static_steps is None and not all(len(rows) for rows in self.sequences):
+            raise NeedsConcrete(node.inputs[:1], "the number of steps over an empty sequence")
         self._check_lengths()
         self.mit_mots = [
             MitMot(tuple(reads), tuple(writes), jnp.asarray(buffer), self.static_steps)
@@ -100,27 +102,38 @@ class Loop:
             buffer.shape[1:],
             buffer.dtype,
             self.static_steps,
+            self.op.info.as_while,
         )
 
     def _add_nit_sots(self, lengths: Sequence[int]) -> None:
         """Find the shapes of what has no initial value by tracing a step."""
         if not lengths:
             return
-        states = list(self.traces)
+        n_states = len(self.traces)
+        shapes = jax.eval_shape(lambda: [jnp.asarray(row) for row in self.first_step().traces])
         variables = self.op.outer_nitsot_outs(self.node.outputs)
+        for length, variable, row in zip(lengths, variables, shapes[n_states:]):
+            first = jnp.zeros((0, *row.shape), variable.type.dtype)
+            self.traces.append(
+                Trace(
+                    (),
+                    length,
+                    first,
+                    row.shape,
+                    first.dtype,
+                    self.static_steps,
+                    self.op.info.as_while,
+                )
+            )
 
-        def rows() -> list[Any]:
-            mit_mots = [m.read_buffer(m.buffer, 0) for m in self.mit_mots]
-            reads = [state.read(state.start()) for state in states]
-            result = self.step(self._slices(0), mit_mots, reads, self.shared)
-            return [jnp.asarray(row) for row in result.traces[len(states) :]]
+    def first_step(self) -> StepResult:
+        """Evaluate the inner graph on the initial values."""
+        mit_mots = [mit_mot.read_buffer(mit_mot.buffer, 0) for mit_mot in self.mit_mots]
+        reads = [trace.read(trace.start()) for trace in self.traces]
+        return self.step(self.slices(0), mit_mots, reads, self.shared)
 
-        for length, variable, row in zip(lengths, variables, jax.eval_shape(rows)):
-            dtype = variable.type.dtype
-            first = jnp.zeros((0, *row.shape), dtype)
-            self.traces.append(Trace((), length, first, row.shape, dtype, self.static_steps))
-
-    def _slices(self, step: Any) -> list[Any]:
+    def slices(self, step: Any) -> list[Any]:
+        """Give the row of each sequence that a step reads."""
         return [
             jax.lax.dynamic_index_in_dim(sequence, step, 0, keepdims=False)
             for sequence in self.sequences
@@ -260,7 +273,7 @@ def run_scan(loop: Loop) -> list[Any]:
 def run_while(loop: Loop) -> list[Any]:
     """Run a loop with a condition, or with a traced number of steps."""
     mit_mots, traces = loop.mit_mots, loop.traces
-    n_checks = _count_checks(loop)
+    n_checks = len(jax.eval_shape(lambda: loop.first_step().failed))
 
     def proceed(carry: Any) -> Any:
         step, stop, *_ = carry
@@ -269,7 +282,7 @@ def run_while(loop: Loop) -> list[Any]:
     def body(carry: Any) -> Any:
         step, _, failed, sums, windows, buffers, shared = carry
         result = loop.step(
-            loop._slices(step),
+            loop.slices(step),
             [mit_mot.read_buffer(buffer, step) for mit_mot, buffer in zip(mit_mots, sums)],
             [trace.read(window) for trace, window in zip(traces, windows)],
             shared,
@@ -320,15 +333,6 @@ def _unless_no_steps(loop: Loop, finished: list[Any]) -> list[Any]:
         jnp.where(loop.steps > 0, rows, buffer) for rows, buffer in zip(finished, loop.buffers)
     ]
     return [*states, *finished[len(states) :]]
-
-
-def _count_checks(loop: Loop) -> int:
-    def one_step() -> list[Any]:
-        mit_mots = [m.read_buffer(m.buffer, 0) for m in loop.mit_mots]
-        reads = [trace.read(trace.start()) for trace in loop.traces]
-        return loop.step(loop._slices(0), mit_mots, reads, loop.shared).failed
-
-    return len(jax.eval_shape(one_step))
 
 
 def _report(loop: Loop, failed: Sequence[Any]) -> None:

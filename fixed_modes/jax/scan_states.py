@@ -51,7 +51,9 @@ class Trace:
     row_shape, dtype
         Of one row.
     steps
-        The number of steps, None if it is traced.
+        The number of steps, or the bound on it; None if it is traced.
+    may_end_early
+        Whether `steps` is only a bound.
     """
 
     taps: tuple[int, ...]
@@ -60,6 +62,7 @@ class Trace:
     row_shape: tuple[int, ...]
     dtype: Any
     steps: int | None
+    may_end_early: bool
 
     @property
     def depth(self) -> int:
@@ -75,7 +78,9 @@ class Trace:
         """Whether the window alone holds the rows that are returned."""
         if self.length <= self.depth:
             return True
-        return self.steps is not None and self.is_cut and self.length <= LONGEST_WINDOW
+        if self.steps is None or self.may_end_early:
+            return False
+        return self.is_cut and self.length <= LONGEST_WINDOW
 
     @property
     def width(self) -> int:

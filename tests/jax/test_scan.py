@@ -305,6 +305,36 @@ def halve_until(limit, start, bound=20):
     return out
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("done", [1, 2, 3])
+def test_until_loop_with_a_buffer_of_any_length(evaluate, length, done):
+    # Three steps at most; with `done` below 3 the buffer loses a row for each step left out.
+    row, stop_at = at.dscalar(), at.dscalar()
+    info = ScanInfo(0, (), (), (), ((-1,),), 0, 0, 1, True)
+    buffer, limit = at.dvector("buffer"), at.dscalar("limit")
+    op = Scan([row, stop_at], [row + 1.0, at.ge(row + 1.0, stop_at)], info)
+    start = np.zeros(length)
+    want = np.zeros(length)
+    for step in range(done):
+        want[(1 + step) % length] = step + 1.0
+    if length < done + 1:
+        want = np.roll(want, -((1 + done) % length))
+    elif length > done + 1 and done < 3:
+        want = want[: -(3 - done)]
+    out = op(at.constant(3), buffer, limit)
+    np.testing.assert_array_equal(evaluate([buffer, limit], out, start, float(done)), want)
+
+
+def test_traced_number_of_steps_over_an_empty_sequence(evaluate):
+    n, x = at.lscalar("n"), at.dvector("x")
+    row, state = at.dscalar(), at.dscalar()
+    info = ScanInfo(1, (), (), (), ((-1,),), 0, 0, 0, False)
+    out = Scan([row, state], [row + state], info)(n, x, at.ones(1))
+    assert evaluate([n, x], out, 0, np.zeros(0)).tolist() == [1.0]
+    with pytest.raises(ValueError, match="Sequence 0 has shape"):
+        evaluate([n, x], out, 3, np.ones(2))
+
+
 def test_last_value_of_an_until_loop_needs_no_recompilation():
     start, limit = at.dscalar("start"), at.dscalar("limit")
     f = aesara.function([start, limit], halve_until(limit, start)[-1], mode="JAX_FIXED")
