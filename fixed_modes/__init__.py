@@ -21,17 +21,22 @@ from fixed_modes import startup
 from fixed_modes._version import __version__
 
 if TYPE_CHECKING:
+    from fixed_modes.inspection import numba_source
     from fixed_modes.modes import JAX_FIXED, NUMBA_FIXED
 
-__all__ = ["JAX_FIXED", "NUMBA_FIXED", "__version__"]
+__all__ = ["JAX_FIXED", "NUMBA_FIXED", "__version__", "numba_source"]
 
 startup.register_with_aesara()
 
 
 def __getattr__(name: str) -> Any:
-    """Give the two `Mode` objects on first use: building them imports Aesara."""
+    """Give the modes and functions on first use: they import Aesara."""
     if name in ("NUMBA_FIXED", "JAX_FIXED"):
         from fixed_modes import modes
 
         return getattr(modes, name)
+    if name == "numba_source":
+        from fixed_modes.inspection import numba_source
+
+        return numba_source
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -77,9 +77,9 @@ def test_arithmetic_of_integers_stays_in_its_dtype(dtype):
     top = np.iinfo(dtype).max
     a = np.array([top, top, 7, 3, 0], dtype)
     b = np.array([1, top, 2, 5, 9], dtype)
-    outputs = [x + y, x - y, x * y, x // y, x % y, -x, at.maximum(x, y), x & y, x | y, x ^ y, ~x]
+    outputs = [x + y, x - y, x * y, x // y, x % y, at.maximum(x, y), x & y, x | y, x ^ y, ~x]
     with np.errstate(all="ignore"):
-        expected = [a + b, a - b, a * b, a // b, a % b, -a, np.maximum(a, b)]
+        expected = [a + b, a - b, a * b, a // b, a % b, np.maximum(a, b)]
         expected += [a & b, a | b, a ^ b, ~a]
     for got, wanted in zip(evaluate([x, y], outputs, a, b), expected):
         assert got.dtype == dtype
