@@ -38,7 +38,8 @@ def expression():
 
 def gradient():
     x = at.dvector("x")
-    out, _ = aesara.scan(lambda s, x: at.tanh(s * x), outputs_info=[x], non_sequences=[x], n_steps=3)
+    step = lambda s, x: at.tanh(s * x)  # noqa: E731
+    out, _ = aesara.scan(step, outputs_info=[x], non_sequences=[x], n_steps=3)
     return [x], aesara.grad(out[-1].sum(), x), {}
 
 
