@@ -1,0 +1,220 @@
+"""The command line: ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from benchmarks import machine
+from benchmarks.comparison import changes
+from benchmarks.contenders import CONTENDERS
+from benchmarks.report import markdown
+from benchmarks.results import Run, read_run
+from benchmarks.runner import Plan, measure
+from benchmarks.workload import SIZES
+from benchmarks.workloads import NAMES
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 90}
+_EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class NameList(click.ParamType):
+    """Names out of `known`, with commas between them."""
+
+    name = "a,b,..."
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def convert(
+        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Split the text; every name once, in the order given."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+        for name in names:
+            if name not in self._known:
+                self.fail(f"{name!r} is none of {', '.join(self._known)}", param, ctx)
+        if not names:
+            self.fail("no name given", param, ctx)
+        return names
+
+
+@click.group(context_settings=_CONTEXT)
+def cli() -> None:
+    """Set the modes beside code that was written by hand."""
+
+
+@cli.command("list")
+def list_() -> None:
+    """List the workloads and the contenders."""
+    from benchmarks.workloads import load
+
+    width = max(map(len, NAMES))
+    for name in NAMES:
+        click.echo(f"{name:{width}}  {load(name).title}")
+    click.echo(f"\nContenders: {', '.join(CONTENDERS)}")
+
+
+@cli.command()
+@click.option("--only", type=NameList(NAMES), default=NAMES, help="Workloads; all by default.")
+@click.option(
+    "--contenders",
+    type=NameList(tuple(CONTENDERS)),
+    default=("NUMBA_FIXED", "hand-numba", "FAST_RUN"),
+    help="By default NUMBA_FIXED, hand-numba and FAST_RUN.",
+)
+@click.option("--size", type=click.Choice(SIZES), default="default", show_default=True)
+@click.option("--quick", is_flag=True, help="One process and three samples of each contender.")
+@click.option(
+    "--launches",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Processes for each contender.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=9,
+    show_default=True,
+    help="Samples from each process.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    help="Seconds for each step of a process.",
+)
+@click.option(
+    "--json",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the results go; written after each workload.",
+)
+@click.option("--resume", is_flag=True, help="Keep the workloads that the file has already.")
+def run(
+    only: tuple[str, ...],
+    contenders: tuple[str, ...],
+    size: str,
+    quick: bool,
+    launches: int,
+    rounds: int,
+    timeout: float,
+    target: Path | None,
+    resume: bool,
+) -> None:
+    """Measure, and print the tables.
+
+    Each contender runs in a process of its own; the processes of one workload take
+    turns.  A contender that fails is reported and stops nothing.
+    """
+    if quick:
+        launches, rounds = 1, 3
+    plan = Plan(size, launches, rounds, timeout)
+    found = Run(
+        date=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        size=size,
+        machine=machine.describe(),
+    )
+    if resume:
+        found = _unfinished(target, found)
+    done = set(found.by_workload())
+    with _progress(len(only)) as report:
+        for number, workload in enumerate(only):
+            if workload in done:
+                continue
+
+            def tell(what: str, number: int = number, workload: str = workload) -> None:
+                report(number, f"{workload}: {what}")
+
+            found.results += measure(workload, contenders, plan, tell)
+            if target is not None:
+                found.write(target)
+    click.echo(markdown(found))
+
+
+def _unfinished(target: Path | None, new: Run) -> Run:
+    if target is None:
+        raise click.UsageError("--resume needs --json")
+    if not target.exists():
+        return new
+    old = _read(target)
+    if (old.size, old.machine) != (new.size, new.machine):
+        raise click.UsageError(f"{target} was measured at another size or on another machine")
+    return old
+
+
+@cli.command()
+@click.argument("results", type=_EXISTING)
+def report(results: Path) -> None:
+    """Print the tables of a result file, in Markdown."""
+    click.echo(markdown(_read(results)))
+
+
+@cli.command()
+@click.argument("before", type=_EXISTING)
+@click.argument("after", type=_EXISTING)
+@click.option(
+    "--factor",
+    type=click.FloatRange(min=1),
+    default=1.3,
+    show_default=True,
+    help="How much larger a ratio may be.",
+)
+def compare(before: Path, after: Path, factor: float) -> None:
+    """Compare the ratios to code written by hand of two result files.
+
+    Ends with status 1 where one has become worse by more than the factor, or
+    where a contender fails that did not.
+    """
+    found = changes(_read(before), _read(after))
+    if not found:
+        raise click.ClickException("the files have no contender on a workload in common")
+    worse = 0
+    for change in found:
+        is_worse = change.is_worse(factor)
+        worse += is_worse
+        click.echo(
+            f"{'WORSE' if is_worse else 'ok':5}  {change.workload}, {change.contender}: "
+            f"{_shown(change.before)} -> {_shown(change.after)}"
+        )
+    if worse:
+        sys.exit(1)
+
+
+def _shown(ratio: float | None) -> str:
+    return "failed" if ratio is None else f"{ratio:.3g}"
+
+
+def _read(path: Path) -> Run:
+    try:
+        return read_run(path)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show a bar on a terminal, nothing in a pipe."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as display:
+        task = display.add_task("", total=total)
+        yield lambda done, what: display.update(task, completed=done, description=what)

@@ -1,0 +1,128 @@
+"""Measures one contender on one workload, in a process of its own.
+
+Run by `benchmarks.processes`: requests come in and answers go out as lines of JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+# Below this a sample would be as much noise as signal.
+SHORTEST_SAMPLE = 0.02
+
+
+def peak_memory() -> float:
+    """Give the largest resident size so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+class Measurement:
+    """One contender on one workload, from the imports on."""
+
+    def __init__(self, contender: str, workload: str, size: str, outputs: str) -> None:
+        from benchmarks.contenders import CONTENDERS
+        from benchmarks.workloads import load
+
+        start = perf_counter()
+        self.contender = CONTENDERS[contender]
+        self.contender.import_all()
+        self.workload = load(workload)
+        self.imports = perf_counter() - start
+        self.inputs = self.workload.inputs(size)
+        self.outputs = Path(outputs)
+        self.calls = 1
+
+    def describe(self) -> dict[str, Any]:
+        """Say what a comparison of the outputs has to know."""
+        return {"tolerance": self.workload.tolerance, "draws": self.workload.seed is not None}
+
+    def prepare(self) -> dict[str, Any]:
+        """Build and call once, and write down what came out."""
+        import numpy as np
+
+        from benchmarks.agreement import as_arrays
+
+        before = peak_memory()
+        start = perf_counter()
+        self.function = self.contender.make(self.workload, self.inputs)
+        built = perf_counter()
+        outputs = self.function()
+        called = perf_counter()
+        np.savez(self.outputs, *as_arrays(outputs))
+        return {
+            "imports": self.imports,
+            "build": built - start,
+            "first_call": called - built,
+            "memory_before": before,
+            "versions": self.contender.versions(),
+        }
+
+    def calibrate(self) -> dict[str, Any]:
+        """Find how many calls make a sample; the calls are a warm-up as well."""
+        while True:
+            seconds = self._time(self.calls)
+            if seconds >= SHORTEST_SAMPLE:
+                return {"calls": self.calls, "per_call": seconds / self.calls}
+            # Straight to the number, with a margin, but not on the word of one noisy call.
+            wanted = 1.2 * SHORTEST_SAMPLE / max(seconds, 1e-9) * self.calls
+            self.calls = max(self.calls + 1, min(int(wanted), 20 * self.calls))
+
+    def sample(self) -> dict[str, Any]:
+        """Time one sample, in seconds a call."""
+        return {"per_call": self._time(self.calls) / self.calls}
+
+    def finish(self) -> dict[str, Any]:
+        """Give the peak memory."""
+        return {"memory_peak": peak_memory()}
+
+    def _time(self, calls: int) -> float:
+        function = self.function
+        gc.collect()
+        gc.disable()
+        try:
+            start = perf_counter()
+            for _ in range(calls):
+                function()
+            return perf_counter() - start
+        finally:
+            gc.enable()
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    # Libraries print; their lines must not come between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    warnings.simplefilter("ignore")
+    measurement = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if measurement is None:
+                measurement = Measurement(**request)
+                answer = measurement.describe()
+            else:
+                answer = getattr(measurement, request["do"])()
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {_first_line(error)}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else ""
+
+
+if __name__ == "__main__":
+    main()

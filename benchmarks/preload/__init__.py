@@ -1,0 +1,1 @@
+"""Modules that import what a mode would import while it compiles its first function."""
