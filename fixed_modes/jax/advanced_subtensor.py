@@ -15,6 +15,7 @@ from aesara.tensor.subtensor import (
 )
 from aesara.tensor.type_other import MakeSlice
 
+from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
 
@@ -28,7 +29,8 @@ def _make_slice(op: MakeSlice, node: Apply, values: list[Any], frame: Frame) -> 
 @jax_lower.register(AdvancedSubtensor1)
 def _subtensor1(op: AdvancedSubtensor1, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x, rows = values
-    return [jnp.asarray(x)[_checked(rows, 0, np.shape(x)[0])]]
+    check_bounds(rows, 0, np.shape(x)[0], frame)
+    return [jnp.asarray(x)[rows]]
 
 
 @jax_lower.register(AdvancedSubtensor)
@@ -43,7 +45,8 @@ def _inc_subtensor1(
 ) -> list[Any]:
     x, y, rows = values
     x = jnp.asarray(x)
-    place = x.at[_checked(rows, 0, x.shape[0])]
+    check_bounds(rows, 0, x.shape[0], frame)
+    place = x.at[rows]
     y = jnp.asarray(y).astype(x.dtype)
     return [place.set(y) if op.set_instead_of_inc else place.add(y)]
 
@@ -84,7 +87,8 @@ def _index(entries: list[Variable], shape: tuple[int, ...], frame: Frame) -> tup
             index.extend(np.nonzero(mask))
             axis += mask.ndim
             continue
-        index.append(_checked(value, axis, shape[axis]))
+        check_bounds(value, axis, shape[axis], frame)
+        index.append(value)
         axis += 1
     return tuple(index)
 
@@ -92,15 +96,3 @@ def _index(entries: list[Variable], shape: tuple[int, ...], frame: Frame) -> tup
 def _plain_slice(value: slice) -> slice:
     parts = (value.start, value.stop, value.step)
     return slice(*(None if part is None else int(part) for part in parts))
-
-
-def _checked(rows: Any, axis: int, length: int) -> Any:
-    """Raise `IndexError` where known positions are out of bounds."""
-    if is_concrete(rows):
-        rows = np.asarray(rows)
-        outside = rows[(rows < -length) | (rows >= length)]
-        if outside.size:
-            raise IndexError(
-                f"index {outside[0]} is out of bounds for axis {axis} with size {length}"
-            )
-    return rows

@@ -17,6 +17,7 @@ from aesara.graph.basic import Apply, Variable
 from aesara.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
 
 from fixed_modes.jax.affine import known_difference
+from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
 from fixed_modes.jax.padded import PaddedTrace
@@ -156,7 +157,7 @@ def _selections(
         if isinstance(entry, slice):
             selections.append(_slice_selection(entry, length, frame))
         else:
-            selections.append(_number_selection(_value(entry, frame), axis, length))
+            selections.append(_number_selection(_value(entry, frame), axis, length, frame))
     selections.extend(Span(0, length) for length in shape[len(entries) :])
     return selections
 
@@ -165,14 +166,12 @@ def _value(entry: Any, frame: Frame) -> Any:
     return frame.value(entry) if isinstance(entry, Variable) else entry
 
 
-def _number_selection(index: Any, axis: int, length: int) -> Span:
-    if not is_concrete(index):
-        index = jnp.asarray(index, dtype="int64")
-        return Span(jnp.where(index < 0, index + length, index), 1, squeezed=True)
-    number = int(index)
-    if not -length <= number < length:
-        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {length}")
-    return Span(number % length, 1, squeezed=True)
+def _number_selection(index: Any, axis: int, length: int, frame: Frame) -> Span:
+    check_bounds(index, axis, length, frame)
+    if is_concrete(index):
+        return Span(int(index) % length, 1, squeezed=True)
+    index = jnp.asarray(index, dtype="int64")
+    return Span(jnp.where(index < 0, index + length, index), 1, squeezed=True)
 
 
 def _slice_selection(entry: slice, length: int, frame: Frame) -> Selection:

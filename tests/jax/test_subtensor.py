@@ -92,6 +92,24 @@ def test_known_position_out_of_bounds_raises(evaluate, index):
         evaluate([x], x[index] * 2.0, X)
 
 
+@pytest.mark.parametrize("place", ["read", "written", "in a loop", "one of several"])
+def test_traced_position_out_of_bounds_raises(place):
+    x, k = at.dmatrix("x"), at.lscalar("k")
+    looped, _ = aesara.scan(lambda i, x, k: x[i + k].sum(), at.arange(2), non_sequences=[x, k])
+    out = {
+        "read": x[k, 0] * 2.0,
+        "written": at.inc_subtensor(x[k], 1.0),
+        "in a loop": looped,
+        "one of several": x[at.stack([0, k])],
+    }[place]
+    f = aesara.function([x, k], out, mode="JAX_FIXED")
+    assert np.isfinite(f(X, 1)).all()
+    assert np.isfinite(f(X, -4)).all()
+    for position in (4, -5):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 4"):
+            f(X, position)
+
+
 def test_repeated_positions_add_up_and_the_last_set_wins(evaluate):
     x, i = at.dvector("x"), at.lvector("i")
     outputs = [at.inc_subtensor(x[i], 1.0), at.set_subtensor(x[i], at.arange(3.0))]

@@ -1,0 +1,37 @@
+"""Positions out of bounds: an error as in NumPy, where JAX would take another entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fixed_modes.jax.frame import Frame, is_concrete
+
+
+def check_bounds(index: Any, axis: int, length: int, frame: Frame) -> None:
+    """See to it that an index out of bounds raises, now or after the run.
+
+    Parameters
+    ----------
+    index
+        An integer, or an array of them; negative ones count from the end.
+    axis, length
+        The axis that is indexed, for the message, and its length.
+    frame
+        Gets the check if `index` is traced.
+
+    Raises
+    ------
+    IndexError
+        If `index` is known and out of bounds.
+    """
+    where = f"is out of bounds for axis {axis} with size {length}"
+    if is_concrete(index):
+        positions = np.asarray(index)
+        outside = positions[(positions < -length) | (positions >= length)]
+        if outside.size:
+            raise IndexError(f"index {outside[0]} {where}")
+    elif index.size:
+        failed = ((index < -length) | (index >= length)).any()
+        frame.checks.add(failed, lambda: IndexError(f"index {where}"))
