@@ -9,7 +9,7 @@ import numpy as np
 from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import HasInnerGraph
 from aesara.graph.utils import MethodNotDefined
-from aesara.scalar.basic import Composite, ScalarType
+from aesara.scalar.basic import Composite, FloorDivide, Mod, ScalarType
 from aesara.tensor.basic import Alloc, AllocEmpty
 from aesara.tensor.elemwise import Elemwise
 from aesara.tensor.random.op import RandomVariable
@@ -38,6 +38,9 @@ def can_perform(node: Apply, values: Sequence[Any]) -> bool:
         return False  # Aesara's stand-in for a tuple, without a usable `perform`
     if isinstance(op, Alloc):
         return bool(np.prod([int(size) for size in values[1:]]) <= LARGEST_LITERAL)
+    scalar_op = getattr(op, "scalar_op", op)
+    if isinstance(scalar_op, (FloorDivide, Mod)) and not np.all(values[1]):
+        return False  # NumPy gives 0 for an integer division by zero, not an error
     if isinstance(op, Elemwise):
         return len(values) <= MOST_UFUNC_OPERANDS
     return True

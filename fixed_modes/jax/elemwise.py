@@ -14,13 +14,14 @@ from aesara.tensor.math import Argmax, MaxAndArgmax, MulWithoutZeros
 
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame
-from fixed_modes.jax.scalar import as_dtype, lower_composite, scalar_lower
+from fixed_modes.jax.scalar import as_dtype, check_division, lower_composite, scalar_lower
 
 
 @jax_lower.register(aes.ScalarOp)
 def _scalar_op(op: aes.ScalarOp, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     if isinstance(op, aes.Composite):
-        return lower_composite(op, values)
+        return lower_composite(op, values, frame)
+    check_division(node, op, values, frame)
     return [scalar_lower(op, node, values)]
 
 
@@ -31,8 +32,9 @@ def _elemwise(op: Elemwise, node: Apply, values: list[Any], frame: Frame) -> lis
         if len(set(sizes) - {1}) > 1:
             raise ValueError(f"Shapes on dimension {axis} do not match: {sizes}")
     if isinstance(op.scalar_op, aes.Composite):
-        results = lower_composite(op.scalar_op, values)
+        results = lower_composite(op.scalar_op, values, frame)
     else:
+        check_division(node, op.scalar_op, values, frame)
         results = [scalar_lower(op.scalar_op, node, values)]
     # An output need not depend on every operand, but it has the shape of all.
     shape = np.broadcast_shapes(*shapes)

@@ -21,7 +21,7 @@ from aesara.graph.basic import Apply
 from aesara.scalar import basic as aes
 from aesara.scalar import math as aesm
 
-from fixed_modes.jax.frame import is_concrete
+from fixed_modes.jax.frame import Frame, is_concrete
 
 
 @singledispatch
@@ -274,7 +274,25 @@ def _mean(op: aes.Mean, node: Apply, values: Sequence[Any]) -> Any:
     return _sum(*(as_dtype(value, out_dtype(node)) for value in values)) / len(values)
 
 
-def lower_composite(op: aes.Composite, values: Sequence[Any]) -> list[Any]:
+def check_division(node: Apply, scalar_op: Any, values: Sequence[Any], frame: Frame) -> None:
+    """See to it that an integer division by zero raises, now or after the run.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the divisor is known and has a zero.
+    """
+    if not isinstance(scalar_op, (aes.FloorDivide, aes.Mod)) or out_dtype(node).kind not in "iu":
+        return
+    divisor = values[1]
+    if not is_concrete(divisor):
+        failed = (divisor == 0).any()
+        frame.checks.add(failed, lambda: ZeroDivisionError("integer division by zero"))
+    elif not np.all(divisor):
+        raise ZeroDivisionError("integer division by zero")
+
+
+def lower_composite(op: aes.Composite, values: Sequence[Any], frame: Frame) -> list[Any]:
     """Compute every output of a fused scalar graph elementwise."""
     fgraph = op.fgraph
     found: dict[Any, Any] = dict(zip(fgraph.inputs, values))
@@ -285,8 +303,9 @@ def lower_composite(op: aes.Composite, values: Sequence[Any]) -> list[Any]:
     for node in fgraph.toposort():
         inputs = [value_of(variable) for variable in node.inputs]
         if isinstance(node.op, aes.Composite):
-            outputs = lower_composite(node.op, inputs)
+            outputs = lower_composite(node.op, inputs, frame)
         else:
+            check_division(node, node.op, inputs, frame)
             outputs = [scalar_lower(node.op, node, inputs)]
         for variable, value in zip(node.outputs, outputs):
             found[variable] = as_dtype(value, variable.type.dtype)

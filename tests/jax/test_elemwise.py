@@ -75,6 +75,24 @@ def test_integer_division_and_remainder_have_the_sign_of_the_divisor(evaluate):
     np.testing.assert_array_equal(power, a**2)
 
 
+@pytest.mark.parametrize("place", ["outside", "fused", "in a loop", "known"])
+def test_integer_division_by_zero_raises(place):
+    x, y = at.lvector("x"), at.lvector("y")
+    looped, _ = aesara.scan(lambda a, b: (a % b) * 2 + at.argmax(at.stack([a, b])), [x, y])
+    out = {
+        "outside": x // y,
+        "fused": (x % y) * 2 + x,
+        "in a loop": looped,
+        "known": x // (x.shape[0] - 2),
+    }[place]
+    f = aesara.function([x, y], out, mode="JAX_FIXED", on_unused_input="ignore")
+    fine = np.array([4, 9, 2])
+    assert f(fine, np.array([3, 2, 1])).shape == (3,)
+    bad = fine[:2] if place == "known" else fine
+    with pytest.raises(ZeroDivisionError):
+        f(bad, np.array([3, 0, 1])[: len(bad)])
+
+
 def test_complex_numbers(evaluate):
     z, x = at.zvector("z"), at.dvector("x")
     v = np.array([1 + 2j, -0.5j, -3.0])
