@@ -176,9 +176,7 @@ def _slice_text(index: Variable, writer: Writer) -> str:
     return ":".join(texts[:2]) + (f":{texts[2]}" if texts[2] else "")
 
 
-def _mask_positions(
-    mask: Variable, source: str, axis: int, writer: Writer
-) -> list[_ArrayIndex]:
+def _mask_positions(mask: Variable, source: str, axis: int, writer: Writer) -> list[_ArrayIndex]:
     ndim, name = mask.type.ndim, writer.name(mask)
     if ndim == 0:
         raise NotWritten("a mask without axes")
@@ -261,9 +259,7 @@ def _value_message(own: int, length: int) -> str:
 def _write_loops(plan: _Plan, nest: ExitStack, writer: Writer) -> tuple[list[str], str]:
     """Open the loops over the result; give their indices and the position in the source."""
     loops = [writer.fresh("k") for _ in plan.axes]
-    last_array = max(
-        (n for n, (kind, _) in enumerate(plan.axes) if kind == "array"), default=-1
-    )
+    last_array = max((n for n, (kind, _) in enumerate(plan.axes) if kind == "array"), default=-1)
     of_arrays = [loops[n] for n, (kind, _) in enumerate(plan.axes) if kind == "array"]
     places = {axis: loops[n] for n, (kind, axis) in enumerate(plan.axes) if kind == "free"}
     if last_array < 0:
@@ -275,9 +271,7 @@ def _write_loops(plan: _Plan, nest: ExitStack, writer: Writer) -> tuple[list[str
     return loops, ", ".join(places[axis] for axis in sorted(places))
 
 
-def _write_positions(
-    plan: _Plan, loops: list[str], places: dict[int, str], writer: Writer
-) -> None:
+def _write_positions(plan: _Plan, loops: list[str], places: dict[int, str], writer: Writer) -> None:
     for array in plan.arrays:
         own = loops[len(loops) - array.ndim :]
         index = ", ".join(f"{loop} * {step}" for loop, step in zip(own, array.steps))

@@ -50,6 +50,7 @@ class _Element:
     """
 
     def __init__(self, variable: Variable, writer: Writer) -> None:
+        self.text: str
         self.dtype = variable.type.dtype
         self.axes: list[Any] = list(range(variable.type.ndim))
         self.broadcast = variable.type.broadcastable

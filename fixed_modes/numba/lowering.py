@@ -32,8 +32,8 @@ from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
-    AdvancedSubtensor,
     AdvancedIncSubtensor1,
+    AdvancedSubtensor,
     AdvancedSubtensor1,
     IncSubtensor,
     Subtensor,

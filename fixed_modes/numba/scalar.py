@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Callable
+from typing import Any, Callable
 
 import aesara.scalar.basic as aes
 import aesara.scalar.math as aes_math
@@ -34,10 +34,13 @@ class Operand(str):
     """A name or literal, with the dtype of its value."""
 
     dtype: str
+    value: Any
 
     def __new__(cls, text: str, dtype: str) -> Operand:
         operand = super().__new__(cls, text)
         operand.dtype = dtype
+        # Known for a constant only.
+        operand.value = getattr(text, "value", None)
         return operand
 
     @property
@@ -49,11 +52,22 @@ class Operand(str):
         """Give an expression for this value converted to `dtype`."""
         if dtype == self.dtype:
             return self
+        if self.value is not None and dtype in ("float64", "int64", "bool") and self.kind != "c":
+            return Operand(_number(self.value, dtype), dtype)
         if dtype == "bool":
             return Operand(f"({self} != 0)", dtype)
         if self.kind == "c" and np.dtype(dtype).kind != "c":
             raise NoExpression("a complex value can't become real")
         return Operand(f"np.{dtype}({self})", dtype)
+
+
+def _number(value: Any, dtype: str) -> str:
+    """Give the text of a constant in one of the dtypes that Python has numbers of."""
+    converted = np.asarray(value).astype(dtype)[()]
+    if not np.isfinite(converted):
+        return "np.nan" if np.isnan(converted) else ("np.inf" if converted > 0 else "(-np.inf)")
+    text = repr(converted.item())
+    return f"({text})" if text.startswith("-") else text
 
 
 def write_scalar_op(

@@ -1,13 +1,12 @@
 """Writes a `Scan` as a loop; `Scan.perform` is the semantics.
 
 Each recurrent or mapped output of a scan has a buffer: an array whose first
-axis is time, used as a ring where it is shorter than the loop.  Row ``at`` of
-the ring is where the present step writes; a tap of -1 is the row before it.
+axis is time, used as a ring where it is shorter than the loop.  Row ``at`` is
+where the present step writes; a tap of -1 is the row before it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Callable
 
 from aesara.graph.basic import Apply, Variable
@@ -16,162 +15,11 @@ from aesara.scan.op import Scan
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 
-from fixed_modes.numba.copying import shape_tuple, write_assignment, write_row_order
-from fixed_modes.numba.elemwise import numpy_dtype
-from fixed_modes.numba.random import copy_of_generator
+from fixed_modes.numba.copying import write_row_order
+from fixed_modes.numba.scan_parts import Buffer, Carried, Trace, copy_generator, write_row
+from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
-
-
-@dataclass
-class Buffer:
-    """A recurrent state with its buffer: mit-mot, mit-sot or sit-sot.
-
-    Attributes
-    ----------
-    outer
-        The outer input: the buffer with the initial rows.
-    taps_in, inputs
-        The taps that a step reads, and the inner inputs that get them.
-    taps_out, results
-        The taps that a step writes, and the inner outputs that go there.
-    may_destroy
-        Whether the outer graph hands over the buffer itself.
-    is_mit_mot
-        A mit-mot buffer is returned as it stands after the last step.
-    """
-
-    outer: Variable
-    taps_in: tuple[int, ...]
-    inputs: list[Variable]
-    taps_out: tuple[int, ...]
-    results: list[Variable]
-    may_destroy: bool
-    is_mit_mot: bool = False
-    name: str = ""
-    at: str = ""
-    length: str = ""
-    rows: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def first_row(self) -> int:
-        """The row that the first step writes (for a mit-mot, the base of its taps)."""
-        return -min(self.taps_in)
-
-    @property
-    def dtype(self) -> str:
-        return numpy_dtype(self.outer.type.dtype)
-
-    @property
-    def ndim(self) -> int:
-        return self.outer.type.ndim
-
-    def allocate(self, writer: Writer, steps: str) -> None:
-        source = writer.name(self.outer)
-        self.name = writer.fresh((self.outer.name or "state") + "_buffer")
-        self.length = writer.fresh(f"{self.name}_length")
-        self.at = writer.fresh(f"{self.name}_at")
-        writer.emit(
-            f"{self.name} = {source}" if self.may_destroy else f"{self.name} = {source}.copy()",
-            f"{self.length} = {self.name}.shape[0]",
-        )
-        with writer.block(f"if {steps} > 0 and {self.length} == 0:"):
-            writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
-        writer.emit(f"{self.at} = {self.first_row} % max({self.length}, 1)")
-
-    def read(self, writer: Writer) -> None:
-        self.rows = {}
-        for tap, inner in zip(self.taps_in, self.inputs):
-            value = writer.define(inner, f"{self.name}_tap")
-            writer.emit(f"{value} = {self.name}[{self.row(tap, writer)}]")
-
-    def row(self, tap: int, writer: Writer) -> str:
-        """Give an expression for the row of `tap` in the present step."""
-        if tap == 0:
-            return self.at
-        if tap not in self.rows:
-            row = self.rows[tap] = writer.fresh(f"{self.name}_row")
-            writer.emit(f"{row} = {self.at} {'+' if tap > 0 else '-'} {abs(tap)}")
-            # A true modulo is slow, and rarely needed.
-            with writer.block(f"if {row} < 0 or {row} >= {self.length}:"):
-                writer.emit(f"{row} %= {self.length}")
-        return self.rows[tap]
-
-    def advance(self, writer: Writer) -> None:
-        writer.emit(f"{self.at} += 1")
-        with writer.block(f"if {self.at} == {self.length}:"):
-            writer.emit(f"{self.at} = 0")
-
-
-@dataclass
-class Trace:
-    """The buffer of a mapped output (nit-sot), allocated by the first step."""
-
-    outer: Variable
-    result: Variable
-    name: str = ""
-    at: str = ""
-    length: str = ""
-    first_row: int = 0
-
-    @property
-    def dtype(self) -> str:
-        return numpy_dtype(self.result.type.dtype)
-
-    @property
-    def ndim(self) -> int:
-        return self.result.type.ndim + 1
-
-    def allocate(self, writer: Writer, steps: str) -> None:
-        self.name = writer.fresh((self.result.name or "mapped") + "_trace")
-        self.length = writer.fresh(f"{self.name}_length")
-        self.at = writer.fresh(f"{self.name}_at")
-        writer.emit(f"{self.length} = {writer.name(self.outer)}")
-        with writer.block(f"if {steps} > 0 and {self.length} == 0:"):
-            writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
-        if is_machine_scalar(self.result):
-            shape = f"{self.length} if {steps} > 0 else 0"
-        else:
-            shape = f"({', '.join(['0'] * (self.result.type.ndim + 1))},)"
-        writer.emit(f"{self.name} = np.empty({shape}, {self.dtype})", f"{self.at} = 0")
-
-    def write(self, writer: Writer, step: str) -> None:
-        value = writer.name(self.result)
-        if not is_machine_scalar(self.result):
-            with writer.block(f"if {step} == 0:"):
-                row_shape = shape_tuple(value, self.result.type.ndim)
-                writer.emit(f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})")
-        write_row(writer, self.name, self.at, value, self.result)
-
-    def advance(self, writer: Writer) -> None:
-        writer.emit(f"{self.at} += 1")
-        with writer.block(f"if {self.at} == {self.length}:"):
-            writer.emit(f"{self.at} = 0")
-
-
-@dataclass
-class Carried:
-    """A shared state without a trace: a generator, or the value of a shared variable."""
-
-    outer: Variable
-    input: Variable
-    result: Variable
-    may_destroy: bool
-    name: str = ""
-
-    def allocate(self, writer: Writer) -> None:
-        self.name = writer.fresh(self.outer.name or "shared")
-        source = writer.name(self.outer)
-        if isinstance(self.outer.type, RandomType) and not self.may_destroy:
-            source = copy_generator(writer, source)
-        writer.emit(f"{self.name} = {source}")
-        writer.bind(self.input, self.name)
-
-
-def copy_generator(writer: Writer, source: str) -> str:
-    """Give an expression for a copy of the generator `source`."""
-    writer.globals["copy_of_generator"] = copy_of_generator
-    return f"copy_of_generator({source})"
 
 
 class ScanLoop:
@@ -271,7 +119,7 @@ class ScanLoop:
     def _write_checks(self) -> list[str]:
         writer = self.writer
         self.steps = writer.fresh("n_steps")
-        writer.emit(f"{self.steps} = np.int64({writer.name(self.node.inputs[0])})")
+        writer.emit(f"{self.steps} = {integer(self.node.inputs[0], writer)}")
         with writer.block(f"if {self.steps} < 0:"):
             writer.emit_failure(
                 IndexError,
@@ -297,6 +145,8 @@ class ScanLoop:
         writer, op = self.writer, self.op
         for inner, sequence in zip(op.inner_seqs(op.inner_inputs), sequences):
             writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {sequence}[{self.step}]")
+        for traced in self._traced():
+            traced.place(writer, self.step)
         for buffer in self.buffers:
             buffer.read(writer)
         lower_graph(op.fgraph, writer)
@@ -323,9 +173,13 @@ class ScanLoop:
         for (buffer, tap, result), value in zip(rows, values):
             row = buffer.row(tap, writer)
             write_row(writer, buffer.name, row, value, result)
+        moves = list(zip((part.name for part in self.carried), carried))
+        for (buffer, _, _), value in zip(rows, values):
+            moves += buffer.shift(value)
         # All at once: two states may have swapped.
-        if carried:
-            writer.emit(f"{', '.join(c.name for c in self.carried)} = {', '.join(carried)}")
+        if moves:
+            names, new = zip(*moves)
+            writer.emit(f"{', '.join(names)} = {', '.join(new)}")
 
     def _value_for_row(self, buffer: Buffer, tap: int, result: Variable) -> str:
         value = self.writer.name(result)
@@ -378,21 +232,13 @@ class ScanLoop:
         """Put the rows in order of time, and give rows that no step wrote as `Scan` does."""
         writer = self.writer
         written = f"{self.done} + {part.first_row}"
-        with writer.block(f"if {part.length} < {written}:"), writer.block(f"if {part.at} > 0:"):
-            write_row_order(writer, part.name, part.ndim, part.dtype, part.at)
+        with writer.block(f"if {part.length} < {written}:"), writer.block(f"if {part.turn} > 0:"):
+            write_row_order(writer, part.name, part.ndim, part.dtype, part.turn)
         with writer.block(f"elif {part.length} > {written}:"):
             writer.emit(f"{part.name}[{written}:] = 0")
             if self.op.info.as_while:
                 kept = f"max({part.length} - ({self.steps} - {self.done}), 0)"
                 writer.emit(f"{part.name} = {part.name}[:{kept}]")
-
-
-def write_row(writer: Writer, name: str, row: str, value: str, result: Variable) -> None:
-    """Write an inner output into a row of a buffer."""
-    if is_machine_scalar(result):
-        writer.emit(f"{name}[{row}] = {value}")
-    else:
-        write_assignment(writer, name, result.type.ndim, value, result.type, fixed=row)
 
 
 def _short_sequence_message(index: int) -> Callable[..., str]:

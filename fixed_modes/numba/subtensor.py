@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aesara.graph.basic import Apply, Variable
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.type import Type
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor1,
@@ -63,7 +63,7 @@ def write_index(
     def entry(part: Any) -> str:
         if part is None:
             return ""
-        return f"np.int64({writer.name(next(remaining))})" if isinstance(part, Type) else str(part)
+        return integer(next(remaining), writer) if isinstance(part, Type) else str(part)
 
     parts = []
     for axis, part in enumerate(idx_list):
@@ -71,11 +71,28 @@ def write_index(
             start, stop, step = entry(part.start), entry(part.stop), entry(part.step)
             parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
         else:
-            position = writer.fresh("index")
-            writer.emit(f"{position} = {entry(part)}")
-            write_bounds_check(position, f"{source}.shape[{axis}]", axis, writer)
-            parts.append(position)
+            parts.append(write_position(entry(part), f"{source}.shape[{axis}]", axis, writer))
     return ", ".join(parts) or "..."
+
+
+def integer(variable: Variable, writer: Writer) -> str:
+    """Give an expression of type int64 for an integer."""
+    if isinstance(variable, Constant):
+        return str(int(variable.data))
+    return f"np.int64({writer.name(variable)})"
+
+
+def write_position(value: str, length: str, axis: int, writer: Writer) -> str:
+    """Write the check of one index, and give where it points, counted from the front."""
+    if value.lstrip("-").isdigit():
+        outside = f"{length} < {-int(value)}" if value[0] == "-" else f"{value} >= {length}"
+        with writer.block(f"if {outside}:"):
+            writer.emit_failure(IndexError, _bounds_message(axis), value, length)
+        return f"{length} - {value[1:]}" if value[0] == "-" else value
+    position = writer.fresh("index")
+    writer.emit(f"{position} = {value}")
+    write_bounds_check(position, length, axis, writer)
+    return position
 
 
 def write_bounds_check(position: str, length: str, axis: int, writer: Writer) -> None:

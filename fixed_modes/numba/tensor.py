@@ -20,12 +20,13 @@ from fixed_modes.numba.copying import write_assignment
 from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.scalar import Operand
+from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
 
 def lengths_tuple(variables: list[Variable], writer: Writer) -> str:
     """Give a tuple expression for lengths held in 0-d integers."""
-    return f"({', '.join(f'np.int64({writer.name(v)})' for v in variables)},)"
+    return f"({', '.join(integer(v, writer) for v in variables)},)"
 
 
 def write_alloc_empty(op: AllocEmpty, node: Apply, writer: Writer) -> None:

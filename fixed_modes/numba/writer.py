@@ -51,6 +51,17 @@ class ErrorSite:
     scans: tuple[str, ...]
 
 
+class Literal(str):
+    """The text of a constant, with its value as a NumPy scalar."""
+
+    value: Any
+
+    def __new__(cls, text: str, value: Any) -> Literal:
+        literal = super().__new__(cls, text)
+        literal.value = value
+        return literal
+
+
 def is_machine_scalar(variable: Variable) -> bool:
     """Say whether the generated code holds `variable` in a scalar, not in an array."""
     kind = variable.type
@@ -209,8 +220,11 @@ class Writer:
             return name
         return self.use_global(constant.name or "constant", data)
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: Any) -> Literal:
         """Give an expression for a NumPy scalar that keeps its dtype and value."""
+        return Literal(self._literal_text(value), value)
+
+    def _literal_text(self, value: Any) -> str:
         dtype = np.dtype(type(value))
         if dtype == np.bool_:
             return str(bool(value))
