@@ -13,9 +13,10 @@ from typing import Any, Callable
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.ops import DeepCopyOp, ViewOp
 from aesara.configdefaults import config
-from aesara.graph.basic import Apply
+from aesara.graph.basic import Apply, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
+from aesara.ifelse import IfElse
 from aesara.raise_op import CheckAndRaise
 from aesara.scalar.basic import Identity
 from aesara.scan.op import Scan
@@ -29,6 +30,7 @@ from aesara.tensor.basic import (
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.math import Dot
 from aesara.tensor.random.op import RandomVariable
+from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -38,6 +40,7 @@ from aesara.tensor.subtensor import (
     IncSubtensor,
     Subtensor,
 )
+from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import MakeSlice
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError, describe_node
@@ -47,14 +50,17 @@ from fixed_modes.numba.advanced import (
 )
 from fixed_modes.numba.elemwise import (
     is_absorbed,
+    numpy_dtype,
     write_dimshuffle,
     write_elemwise,
     write_reduction,
 )
+from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.scalar import NoExpression
 from fixed_modes.numba.scan import ScanLoop
+from fixed_modes.numba.scan_parts import copy_generator
 from fixed_modes.numba.subtensor import (
     write_inc_subtensor,
     write_put,
@@ -78,12 +84,44 @@ from fixed_modes.numba.writer import Writer, is_machine_scalar
 def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
     """Write every node of `fgraph`; its inputs have names already.
 
-    The order respects the destroy maps of the graph.
+    The order respects the destroy maps of the graph.  What only one branch of
+    an `IfElse` needs is written inside that branch.
     """
-    for node in fgraph.toposort():
-        with writer.at_node(node):
-            writer.emit(f"# {node.op}".replace("\n", " "))
-            lower(node.op, node, fgraph, writer)
+    order = fgraph.toposort()
+    regions = find_regions(fgraph, order)
+
+    def write_region(region: Region) -> None:
+        for node in order:
+            if regions[node] == region:
+                with writer.at_node(node):
+                    writer.emit(f"# {node.op}".replace("\n", " "))
+                    if isinstance(node.op, IfElse):
+                        write_ifelse(node, region)
+                    else:
+                        lower(node.op, node, fgraph, writer)
+
+    def write_ifelse(node: Apply, region: Region) -> None:
+        names = [writer.fresh(out.name or "chosen") for out in node.outputs]
+        for branch, header in enumerate((f"if {writer.name(node.inputs[0])}:", "else:")):
+            with writer.block(header):
+                write_region(Region(node, branch, region.path))
+                for n, name in enumerate(names):
+                    value = node.inputs[1 + branch * node.op.n_outs + n]
+                    writer.emit(f"{name} = {_own_value(value, writer)}")
+        for out, name in zip(node.outputs, names):
+            writer.bind(out, name)
+
+    write_region(WHOLE_GRAPH)
+
+
+def _own_value(value: Variable, writer: Writer) -> str:
+    """Give an expression for a value that shares no memory with `value`."""
+    name = writer.name(value)
+    if is_machine_scalar(value):
+        return f"{numpy_dtype(value.type.dtype)}({name})"
+    if isinstance(value.type, RandomType):
+        return copy_generator(writer, name)
+    return f"{name}.copy()" if isinstance(value.type, TensorType) else name
 
 
 @singledispatch

@@ -15,6 +15,7 @@ from aesara.scan.op import Scan
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
 from fixed_modes.numba.scan_parts import Buffer, Carried, Trace, copy_generator, write_row
 from fixed_modes.numba.subtensor import integer
@@ -249,24 +250,3 @@ def _short_sequence_message(index: int) -> Callable[..., str]:
         )
 
     return message
-
-
-def memory_root(variable: Variable) -> tuple[Variable, bool]:
-    """Follow views and in-place results to the variable whose memory `variable` uses.
-
-    Returns
-    -------
-    The root, and whether `variable` is the same memory in the same layout: true
-    for in-place results, false behind a view.
-    """
-    same_memory = True
-    while variable.owner is not None:
-        op, inputs = variable.owner.op, variable.owner.inputs
-        position = variable.owner.outputs.index(variable)
-        destroyed = op.destroy_map.get(position, [])
-        viewed = op.view_map.get(position, [])
-        if not destroyed and not viewed:
-            break
-        same_memory = same_memory and not viewed
-        variable = inputs[(destroyed or viewed)[0]]
-    return variable, same_memory

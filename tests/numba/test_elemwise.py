@@ -108,7 +108,9 @@ def test_integer_division_by_zero_is_an_error(operation, ndim):
 
 def test_integer_division_by_zero_inside_a_scan_is_an_error():
     x = at.lvector("x")
-    out, _ = aesara.scan(lambda v, s: s + 12 // v, sequences=[x], outputs_info=[at.zeros((), "int64")])
+    out, _ = aesara.scan(
+        lambda v, s: s + 12 // v, sequences=[x], outputs_info=[at.zeros((), "int64")]
+    )
     f = aesara.function([x], out[-1], mode="NUMBA_FIXED")
     assert f(np.array([3, 4])) == 7
     with pytest.raises(ZeroDivisionError, match="integer division by zero"):
