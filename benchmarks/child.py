@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 # Below this a sample would be as much noise as signal.
@@ -53,16 +53,19 @@ class Measurement:
         from benchmarks.agreement import as_arrays
 
         before = peak_memory()
+        cpu = process_time()
         start = perf_counter()
         self.function = self.contender.make(self.workload, self.inputs)
         built = perf_counter()
         outputs = self.function()
         called = perf_counter()
+        cpu = process_time() - cpu
         np.savez(self.outputs, *as_arrays(outputs))
         return {
             "imports": self.imports,
             "build": built - start,
             "first_call": called - built,
+            "cpu": cpu,
             "memory_before": before,
             "versions": self.contender.versions(),
         }

@@ -60,30 +60,28 @@ def _steady(rows: Mapping[str, Row], present: Sequence[str]) -> str:
 
 def _start(rows: Mapping[str, Row], mode: str) -> str:
     hand = yardstick_of(mode)
-
-    def ratio(row: Row) -> float | None:
-        ours, theirs = row.get(mode), row.get(hand)
-        if ours is None or theirs is None or not (ours.ok and theirs.ok):
-            return None
-        return ours.start / theirs.first_call
-
     lines = []
+    ratios: list[list[float | None]] = [[], []]
     for workload, row in rows.items():
         ours, theirs = row.get(mode), row.get(hand)
-        lines.append(
-            [
-                workload,
-                _number(theirs.first_call if theirs is not None and theirs.ok else None),
-                _number(ours.build if ours is not None and ours.ok else None),
-                _number(ours.first_call if ours is not None and ours.ok else None),
-                _number(ratio(row)),
-            ]
-        )
-    mean = _geometric_mean(ratio(row) for row in rows.values())
-    table = _table(
-        ["workload", f"{hand} first call, s", "build, s", "first call, s", "ratio"],
-        [*lines, ["geometric mean", "", "", "", _number(mean)]],
-    )
+        ours = ours if ours is not None and ours.ok else None
+        theirs = theirs if theirs is not None and theirs.ok else None
+        both = (None, None)
+        if ours is not None and theirs is not None:
+            # A kernel has no build; its first call is its start.
+            both = ours.start / theirs.start, ours.cpu / theirs.cpu
+        for found, ratio in zip(ratios, both):
+            found.append(ratio)
+        cells = [
+            theirs.first_call if theirs is not None else None,
+            ours.build if ours is not None else None,
+            ours.first_call if ours is not None else None,
+            *both,
+        ]
+        lines.append([workload, *map(_number, cells)])
+    means = [_number(_geometric_mean(found)) for found in ratios]
+    head = [f"{hand} first call, s", "build, s", "first call, s", "ratio", "ratio of CPU time"]
+    table = _table(["workload", *head], [*lines, ["geometric mean", "", "", "", *means]])
     return (
         f"## Start of {mode}\n\nIn a new process, without imports; the ratio is build and "
         f"first call to the first call of {hand}.\n\n{table}"

@@ -24,6 +24,8 @@ class Launch:
         ``aesara.function``, nothing for code written by hand.
     first_call
         The first call, which compiles.
+    cpu
+        The processor time of both, which tells a busy machine from slow code.
     memory_before, memory_peak
         The largest resident size before the build and at the end.
     calls
@@ -35,6 +37,7 @@ class Launch:
     imports: float
     build: float
     first_call: float
+    cpu: float
     memory_before: float
     memory_peak: float = 0.0
     calls: int = 0
@@ -97,6 +100,11 @@ class Result:
     def start(self) -> float:
         """Build and first call together, in seconds."""
         return statistics.median(launch.build + launch.first_call for launch in self.launches)
+
+    @property
+    def cpu(self) -> float:
+        """The processor time of build and first call, in seconds."""
+        return statistics.median(launch.cpu for launch in self.launches)
 
     @property
     def memory(self) -> float:

@@ -23,7 +23,7 @@ def _log_likelihood(ns: Namespace) -> tuple[list[Any], Any]:
     variances, _ = ns.scan(
         lambda r, variance, omega, alpha, beta: omega + alpha * r**2 + beta * variance,
         sequences=[returns[:-1]],
-        outputs_info=[ns.at.constant(1.0)],
+        outputs_info=[ns.at.constant(1.0, dtype="float64")],
         non_sequences=[omega, alpha, beta],
     )
     value = -0.5 * (ns.at.log(variances) + returns[1:] ** 2 / variances).sum()

@@ -10,11 +10,15 @@ from numba import njit
 from benchmarks.namespaces import Namespace
 from benchmarks.workload import Graph, Workload
 
-SIZES = {"tiny": {"steps": 5}, "default": {"steps": 4_000}, "large": {"steps": 100_000}}
+SIZES = {
+    "tiny": {"steps": 5, "horizon": 1},
+    "default": {"steps": 4_000, "horizon": 8},
+    "large": {"steps": 100_000, "horizon": 8},
+}
 
 
-def make_inputs(steps: int) -> tuple[Any, ...]:
-    return np.array([1.0, 0.5]), 0.8, 1.2, 0.002, steps
+def make_inputs(steps: int, horizon: int) -> tuple[Any, ...]:
+    return np.array([1.0, 0.5]), 0.8, 1.2, horizon / steps, steps
 
 
 def _trace(ns: Namespace) -> tuple[list[Any], Any]:
