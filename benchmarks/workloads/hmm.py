@@ -103,7 +103,8 @@ def grad(start, transitions, emissions):
     before = np.empty(states)
     result = np.zeros((states, states))
     for t in range(steps - 1, -1, -1):
-        before[:] = 0.0
+        for i in range(states):
+            before[i] = 0.0
         for j in range(states):
             for i in range(states):
                 share = dalpha[j] * origins[t, j, i]

@@ -99,7 +99,8 @@ def kernel(transition, noise, observed, variance, y):
                     by_f += dmoved[i, k] * cov[t, j, k]
                 dcov[i, j] = by_cov
                 df[i, j] += by_f
-        dmean[:] = du
+        for i in range(n):
+            dmean[i] = du[i]
     return df, dvariance
 
 

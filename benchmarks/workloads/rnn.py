@@ -41,12 +41,15 @@ def build_grad(ns: Namespace) -> Graph:
 
 
 @njit
-def _add_product(columns, h, total):
-    """Add a matrix times `h` to `total`; row j of `columns` is column j of the matrix.
+def _product(columns, h, start, total):
+    """Set `total` to `start` and a matrix times `h`; row j of `columns` is its column j.
 
     For so few units this is faster than BLAS: the inner loop has no sum that has to be
-    kept in order, so that it is vectorised.
+    kept in order, so that it is vectorised.  And loops compile faster than assignments
+    between arrays.
     """
+    for i in range(total.shape[0]):
+        total[i] = start[i]
     for j in range(h.shape[0]):
         factor = h[j]
         for i in range(total.shape[0]):
@@ -61,8 +64,7 @@ def full(x, w, h0):
     columns = np.ascontiguousarray(w.T)
     h = h0
     for t in range(steps):
-        total[:] = x[t]
-        _add_product(columns, h, total)
+        _product(columns, h, x[t], total)
         for i in range(units):
             trace[t, i] = np.tanh(total[i])
         h = trace[t]
@@ -74,23 +76,22 @@ def grad(x, w, h0):
     steps, units = x.shape
     # Row t is the state before step t, so that the last product below is one matrix product.
     trace = np.empty((steps + 1, units))
-    trace[0] = h0
+    for i in range(units):
+        trace[0, i] = h0[i]
     total = np.empty(units)
     columns = np.ascontiguousarray(w.T)
     for t in range(steps):
-        total[:] = x[t]
-        _add_product(columns, trace[t], total)
+        _product(columns, trace[t], x[t], total)
         for i in range(units):
             trace[t + 1, i] = np.tanh(total[i])
     scale = 2.0 / (steps * units)
     dz = np.empty((steps, units))
-    dh = np.zeros(units)
+    dh, nothing = np.zeros(units), np.zeros(units)
     for t in range(steps - 1, -1, -1):
         for i in range(units):
             h = trace[t + 1, i]
             dz[t, i] = (dh[i] + scale * h) * (1.0 - h * h)
-        dh[:] = 0.0
-        _add_product(w, dz[t], dh)
+        _product(w, dz[t], nothing, dh)
     return np.dot(dz.T, trace[:steps])
 
 
