@@ -73,10 +73,7 @@ class CompiledGraph:
 
     def _error_at_site(self, error: np.ndarray) -> Exception:
         site = self._sites[int(error[0]) - 1]
-        used = site.message.__code__.co_argcount
-        takes_shape = site.message.__code__.co_flags & 0x04
-        numbers = error[1:] if takes_shape else error[1 : 1 + used]
-        message = site.message(*(int(n) for n in numbers))
+        message = site.message(*(int(n) for n in error[1 : 1 + site.count]))
         where = f"\nInside: {' > '.join(site.scans)}" if site.scans else ""
         return with_origin(site.exception(message + where), site.node)
 

@@ -38,7 +38,9 @@ class ErrorSite:
     exception
         The type of the exception.
     message
-        Builds the message from the integers that the check recorded.
+        Builds the message from the integers that the check records.
+    count
+        How many integers that are.
     node
         The node that the check belongs to.
     scans
@@ -47,6 +49,7 @@ class ErrorSite:
 
     exception: type[Exception]
     message: Callable[..., str]
+    count: int
     node: Apply
     scans: tuple[str, ...]
 
@@ -155,7 +158,7 @@ class Writer:
         the exception is called in the generated module, if not a built-in.
         """
         assert self._node is not None
-        self.sites.append(ErrorSite(exception, message, self._node, self.scans))
+        self.sites.append(ErrorSite(exception, message, len(numbers), self._node, self.scans))
         for position, number in enumerate((str(len(self.sites)), *numbers)):
             self.emit(f"{ERROR}[{position}] = {number}")
         self.emit(f"raise {name or exception.__name__}")
