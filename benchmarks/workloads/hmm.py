@@ -28,17 +28,13 @@ def _log_likelihood(ns: Namespace) -> tuple[list[Any], Any]:
     start = at.dvector("start")
     transitions, emissions = at.dmatrices("transitions", "emissions")
 
-    def log_sum_exp(terms: Any) -> Any:
-        largest = at.max(terms, axis=0)
-        return largest + at.log(at.sum(at.exp(terms - largest), axis=0))
-
     def step(emission: Any, alpha: Any, transitions: Any) -> Any:
-        return log_sum_exp(alpha[:, None] + transitions) + emission
+        return at.logsumexp(alpha[:, None] + transitions, axis=0) + emission
 
     alphas, _ = ns.scan(
         step, sequences=[emissions], outputs_info=[start], non_sequences=[transitions]
     )
-    return [start, transitions, emissions], log_sum_exp(alphas[-1])
+    return [start, transitions, emissions], at.logsumexp(alphas[-1])
 
 
 def build(ns: Namespace) -> Graph:
