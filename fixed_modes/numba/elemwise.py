@@ -51,6 +51,8 @@ class _Element:
 
     def __init__(self, variable: Variable, writer: Writer) -> None:
         self.text: str
+        #: For each axis of the loops, the name of how far this input moves, if it may stay.
+        self.steps: dict[int, str] = {}
         self.dtype = variable.type.dtype
         self.axes: list[Any] = list(range(variable.type.ndim))
         self.broadcast = variable.type.broadcastable
@@ -84,10 +86,13 @@ class _Element:
     def read(self, indices: list[str]) -> str:
         if self.is_scalar:
             return self.text
-        position = ", ".join(
-            "0" if axis is None or self.broadcast[axis] else indices[axis] for axis in self.axes
-        )
-        return f"{self.text}[{position}]"
+        return f"{self.text}[{', '.join(self._index(axis, indices) for axis in self.axes)}]"
+
+    def _index(self, axis: int | None, indices: list[str]) -> str:
+        if axis is None or self.broadcast[axis]:
+            return "0"
+        step = self.steps.get(axis)
+        return f"{indices[axis]} * {step}" if step else indices[axis]
 
 
 def absorbed_source(variable: Variable) -> Variable | None:
@@ -131,7 +136,8 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
         _Element(i, writer) if n not in in_place.values() else _plain_element(i, writer)
         for n, i in enumerate(node.inputs)
     ]
-    lengths = _write_lengths(elements, node, writer)
+    rigid = set(in_place.values())
+    lengths = _write_lengths(elements, node.outputs[0].type.ndim, rigid, writer)
     results = []
     for n, out in enumerate(node.outputs):
         if n in in_place:
@@ -154,6 +160,7 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
 def _plain_element(variable: Variable, writer: Writer) -> _Element:
     element = _Element.__new__(_Element)
     element.dtype = variable.type.dtype
+    element.steps = {}
     element.axes = list(range(variable.type.ndim))
     element.broadcast = variable.type.broadcastable
     element.text, element.is_scalar, element.variable = writer.name(variable), False, variable
@@ -169,28 +176,74 @@ def _read(element: _Element, indices: list[str], writer: Writer) -> Operand:
     return Operand(name, element.dtype)
 
 
-def _write_lengths(elements: list[_Element], node: Apply, writer: Writer) -> list[str]:
-    """Name the lengths of the loops, and check that all inputs agree on them."""
+def _write_lengths(
+    elements: list[_Element], ndim: int, rigid: set[int], writer: Writer
+) -> list[str]:
+    """Name the lengths of the loops; say how far each input moves in a step.
+
+    An input of length 1 is broadcast, also where its type does not tell the
+    length, but not one that the result is written to (`rigid`).
+    """
     lengths = []
-    for axis in range(node.outputs[0].type.ndim):
+    for axis in range(ndim):
         sized = [(n, e) for n, e in enumerate(elements) if e.length(axis) is not None]
         if not sized:
             lengths.append("1")
             continue
-        (first, leading), *others = sized
-        length = writer.fresh("n")
-        writer.emit(f"{length} = {leading.length(axis)}")
-        lengths.append(length)
-        seen = {leading.length(axis)}
-        for n, element in others:
-            text = str(element.length(axis))
-            known = element.static_length(axis)
-            if text in seen or (known is not None and known == leading.static_length(axis)):
-                continue
-            seen.add(text)
-            with writer.block(f"if {text} != {length}:"):
-                writer.emit_failure(ValueError, _mismatch_message(axis, first, n), length, text)
+        # One whose length is certain decides.
+        sized.sort(key=lambda pair: (pair[0] not in rigid, pair[1].static_length(axis) is None))
+        lengths.append(_write_length(axis, sized, rigid, writer))
     return lengths
+
+
+def _write_length(
+    axis: int, sized: list[tuple[int, _Element]], rigid: set[int], writer: Writer
+) -> str:
+    (first, leading), *others = sized
+    length = writer.fresh("n")
+    writer.emit(f"{length} = {leading.length(axis)}")
+    is_certain = first in rigid or leading.static_length(axis) is not None
+    steps = {str(leading.length(axis)): "" if is_certain or not others else None}
+    for n, element in others:
+        text = str(element.length(axis))
+        known = element.static_length(axis)
+        if text in steps or (known is not None and known == leading.static_length(axis)):
+            continue
+        stretch = [t for t, step in steps.items() if step is None] if not is_certain else []
+        steps[text] = _write_agreement(axis, (first, n), length, text, stretch, steps, writer)
+    for _, element in sized:
+        element.steps[axis] = steps.get(str(element.length(axis))) or ""
+    return length
+
+
+def _write_agreement(
+    axis: int,
+    inputs: tuple[int, int],
+    length: str,
+    text: str,
+    stretch: list[str],
+    steps: dict[str, str | None],
+    writer: Writer,
+) -> str:
+    """Write the comparison of one length with the others so far; give the name of its step."""
+    step = writer.fresh("i_step")
+    writer.emit(f"{step} = 1")
+    for other in stretch:
+        steps[other] = writer.fresh("i_step")
+        writer.emit(f"{steps[other]} = 1")
+    so_far = [s for s in steps.values() if s]
+    with writer.block(f"if {text} != {length}:"):
+        if "" not in steps.values():
+            with writer.block(f"if {length} == 1:"):
+                writer.emit(f"{length} = {text}", *(f"{s} = 0" for s in so_far))
+            opening = f"elif {text} == 1:"
+        else:
+            opening = f"if {text} == 1:"
+        with writer.block(opening):
+            writer.emit(f"{step} = 0")
+        with writer.block("else:"):
+            writer.emit_failure(ValueError, _mismatch_message(axis, *inputs), length, text)
+    return step
 
 
 def _mismatch_message(axis: int, first: int, other: int) -> Any:
@@ -232,7 +285,7 @@ def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
     if isinstance(op.scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum)):
         for axis in axes:
             with writer.block(f"if {source}.shape[{axis}] == 0:"):
-                writer.emit_failure(ValueError, _empty_message(str(op.scalar_op), axis))
+                writer.emit_failure(ValueError, empty_reduction_message(str(op.scalar_op), axis))
     total = writer.fresh(out.name or "total")
     if kept:
         shape = ", ".join(f"{source}.shape[{axis}]" for axis in kept)
@@ -271,7 +324,8 @@ def _identity(op: CAReduce, dtype: str, writer: Writer) -> str:
     return writer.literal(np.asarray(identity).astype(dtype)[()])
 
 
-def _empty_message(name: str, axis: int) -> Any:
+def empty_reduction_message(name: str, axis: int) -> Any:
+    """Give the message for a reduction over an axis without elements."""
     return lambda: f"Input of CAReduce{{{name}}} has zero-size on axis {axis}"
 
 

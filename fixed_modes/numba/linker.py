@@ -11,7 +11,7 @@ from aesara.link.numba.linker import NumbaLinker
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomStateType
 
-from fixed_modes.errors import describe_node
+from fixed_modes.errors import UnsupportedOpError, describe_node
 from fixed_modes.inner_graphs import walk_nodes
 from fixed_modes.linker import InnerGraphLinker
 
@@ -33,6 +33,7 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
                 f"({exc}). Install it with: pip install numba"
             ) from exc
         refuse_legacy_random_states(self.fgraph)
+        refuse_half_precision(self.fgraph)
 
     def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> CompiledGraph:
         from fixed_modes.numba.compat import ensure_stock_dispatch_imports
@@ -74,3 +75,19 @@ def refuse_legacy_random_states(fgraph: FunctionGraph) -> None:
             "aesara.shared(numpy.random.default_rng(seed)) holds one.\n"
             f"{describe_node(node, scans)}"
         )
+
+
+def refuse_half_precision(fgraph: FunctionGraph) -> None:
+    """Raise where a graph has float16 values, which Numba has no arithmetic for.
+
+    Raises
+    ------
+    UnsupportedOpError
+        Names the op.
+    """
+    for node, _, scans in walk_nodes(fgraph):
+        if any(getattr(v.type, "dtype", "") == "float16" for v in (*node.inputs, *node.outputs)):
+            raise UnsupportedOpError(
+                "NUMBA_FIXED can't compute with float16, which Numba does not support on the "
+                f"CPU. Use float32.\n{describe_node(node, scans)}"
+            )

@@ -13,7 +13,7 @@ from typing import Any, Callable
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.ops import DeepCopyOp, ViewOp
 from aesara.configdefaults import config
-from aesara.graph.basic import Apply, Variable
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
 from aesara.ifelse import IfElse
@@ -25,13 +25,16 @@ from aesara.tensor.basic import (
     AllocEmpty,
     MakeVector,
     ScalarFromTensor,
+    Split,
     TensorFromScalar,
 )
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from aesara.tensor.math import Dot
+from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset
+from aesara.tensor.math import Argmax, Dot, MaxAndArgmax
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
+from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
     AdvancedIncSubtensor1,
@@ -48,6 +51,9 @@ from fixed_modes.numba.advanced import (
     write_advanced_inc_subtensor,
     write_advanced_subtensor,
 )
+from fixed_modes.numba.aliasing import memory_root
+from fixed_modes.numba.argmax import write_argmax
+from fixed_modes.numba.cumulative import write_cumulative
 from fixed_modes.numba.elemwise import (
     is_absorbed,
     numpy_dtype,
@@ -61,6 +67,8 @@ from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.scalar import NoExpression
 from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.scan_parts import copy_generator
+from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
+from fixed_modes.numba.split import write_split
 from fixed_modes.numba.subtensor import (
     write_inc_subtensor,
     write_put,
@@ -144,7 +152,12 @@ def call_stock_conversion(op: Op, node: Apply, writer: Writer) -> None:
     UnsupportedOpError
         If there is no conversion.
     """
-    _write_call(_stock_conversion(op, node, writer), node, writer)
+    if node in writer.in_python:
+        call_perform(op, node, writer)
+        return
+    writer.converted.add(node)
+    function = _stock_conversion(op, node, writer)
+    _write_call(function, node, writer, is_stock=not isinstance(op, _ALWAYS_IN_PYTHON))
 
 
 def call_perform(op: Op, node: Apply, writer: Writer) -> None:
@@ -153,21 +166,49 @@ def call_perform(op: Op, node: Apply, writer: Writer) -> None:
     _write_call(call_of_perform(op, node), node, writer)
 
 
-def _write_call(callee: Any, node: Apply, writer: Writer) -> None:
+def _write_call(callee: Any, node: Apply, writer: Writer, is_stock: bool = False) -> None:
     hint = type(node.op).__name__.lower()
     function = writer.use_global(hint, callee)
-    call = f"{function}({', '.join(writer.name(i) for i in node.inputs)})"
+    arguments = [writer.name(i) for i in node.inputs]
+    if isinstance(node.op, _CHANGING):
+        arguments[0] = f"{arguments[0]}.copy()"
+    call = f"{function}({', '.join(arguments)})"
     scalars = [is_machine_scalar(out) for out in node.outputs]
     names = [writer.define(out, hint) for out in node.outputs]
     if any(scalars):
         writer.globals["to_scalar"] = _to_scalar()
     if len(names) == 1:
-        writer.emit(f"{names[0]} = to_scalar({call})" if scalars[0] else f"{names[0]} = {call}")
+        text = f"to_scalar({call})" if scalars[0] else call
+        writer.emit(f"{names[0]} = {text}{_copy_suffix(node, 0, is_stock)}")
         return
     writer.emit(f"{', '.join(names)} = {call}")
     for name, scalar in zip(names, scalars):
         if scalar:
             writer.emit(f"{name} = to_scalar({name})")
+    for position, name in enumerate(names):
+        suffix = _copy_suffix(node, position, is_stock)
+        if suffix:
+            writer.emit(f"{name} = {name}{suffix}")
+
+
+# Conversions of Aesara that write into their first input.
+_CHANGING = (FillDiagonal, FillDiagonalOffset)
+
+
+def _copy_suffix(node: Apply, position: int, is_stock: bool) -> str:
+    """Give what copies an output where Aesara's conversion may return a view of an input.
+
+    The op says that it does not, so what follows may write into the output.
+    """
+    out = node.outputs[position]
+    declared = {**node.op.view_map, **node.op.destroy_map}
+    is_array = isinstance(out.type, TensorType) and out.type.ndim > 0
+    shares = any(
+        i.type.dtype == out.type.dtype and i.type.ndim > 0
+        for i in node.inputs
+        if isinstance(i.type, TensorType)
+    )
+    return ".copy()" if is_stock and is_array and shares and position not in declared else ""
 
 
 def _to_scalar() -> Any:
@@ -260,6 +301,7 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Dot, write_dot)
+_register_where_known(Split, write_split)
 _register_where_known(RandomVariable, write_draw)
 _register_where_known(AdvancedSubtensor, write_advanced_subtensor)
 _register_where_known(AdvancedIncSubtensor, write_advanced_inc_subtensor)
@@ -276,6 +318,11 @@ def _lower_make_slice(op: MakeSlice, node: Apply, fgraph: FunctionGraph, writer:
         writer.bind(out, "")
     else:
         call_stock_conversion(op, node, writer)
+
+
+@_register(MaxAndArgmax, Argmax)
+def _lower_argmax(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    write_argmax(node, op.axis, writer)
 
 
 @_register(Shape_i)
@@ -297,6 +344,10 @@ for _op, _write in {
     IncSubtensor: write_inc_subtensor,
     AdvancedSubtensor1: write_take,
     AdvancedIncSubtensor1: write_put,
+    CumOp: write_cumulative,
+    Softmax: write_softmax,
+    LogSoftmax: write_softmax,
+    SoftmaxGrad: write_softmax_grad,
 }.items():
     lower.register(_op)(lambda op, node, fgraph, writer, _write=_write: _write(op, node, writer))
 
@@ -310,9 +361,28 @@ def _lower_op_from_graph(
         for inner, name in zip(op.fgraph.inputs, arguments):
             writer.bind(inner, name)
         lower_graph(op.fgraph, writer)
-        results = [writer.name(inner) for inner in op.fgraph.outputs]
+        results = _own_results(op.fgraph, writer)
     for outer, name in zip(node.outputs, results):
         writer.bind(outer, name)
+
+
+def _own_results(inner_graph: FunctionGraph, writer: Writer) -> list[str]:
+    """Name the outputs of an inner graph; none shares memory with an input or another output.
+
+    The op says so to the outer graph, which may write into them.
+    """
+    taken: set[Variable] = set(inner_graph.inputs)
+    results = []
+    for out in inner_graph.outputs:
+        root, _ = memory_root(out)
+        if (root in taken or isinstance(root, Constant)) and not is_machine_scalar(out):
+            copied = writer.fresh(f"{writer.name(out)}_copy")
+            writer.emit(f"{copied} = {_own_value(out, writer)}")
+            results.append(copied)
+        else:
+            results.append(writer.name(out))
+        taken.add(root)
+    return results
 
 
 @lower.register(Scan)

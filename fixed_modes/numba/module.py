@@ -35,15 +35,21 @@ class CompiledGraph:
     """
 
     def __init__(self, fgraph: FunctionGraph) -> None:
-        writer = Writer()
-        arguments = [ERROR, *_write_inputs(fgraph, writer)]
-        lower_graph(fgraph, writer)
-        results = [writer.name(out) for out in fgraph.outputs]
+        self._fgraph = fgraph
+        self._in_python: set[Apply] = set()
+        self._build()
+
+    def _build(self) -> None:
+        writer = Writer(self._in_python)
+        arguments = [ERROR, *_write_inputs(self._fgraph, writer)]
+        lower_graph(self._fgraph, writer)
+        results = [writer.name(out) for out in self._fgraph.outputs]
         arguments += [name for name, _ in writer.constant_arguments]
         self.source = writer.source(_FUNCTION, arguments, results)
         self.filename = f"<fixed_modes graph {next(_numbers)}>"
         self._constants = [value for _, value in writer.constant_arguments]
         self._sites = writer.sites
+        self._converted = writer.converted
         # The header takes the first line of the module.
         self._origins = {line + 1: origin for line, origin in writer.origins.items()}
         self._jitted = self._compile(writer.globals)
@@ -64,7 +70,13 @@ class CompiledGraph:
         try:
             outputs = self._jitted(error, *inputs, *self._constants)
         except NumbaError as exc:
-            raise self._explain_failed_compilation(exc) from exc
+            node, _ = self._origin_of(exc)
+            if node not in self._converted or node in self._in_python:
+                raise self._explain_failed_compilation(exc) from exc
+            # Aesara's conversion does not suit this Numba, or these types.
+            self._in_python.add(node)
+            self._build()
+            return self(*inputs)
         except Exception as exc:
             if error[0]:
                 raise self._error_at_site(error) from exc

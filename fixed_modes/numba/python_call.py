@@ -37,8 +37,18 @@ class PerformCall:
         values = [_as_value(variable.type, v) for variable, v in zip(node.inputs, inputs)]
         storage: list[list[Any]] = [[None] for _ in node.outputs]
         self.op.perform(node, values, storage, *self.arguments)
-        results = tuple(out.type.filter(cell[0]) for out, cell in zip(node.outputs, storage))
+        results = tuple(
+            self._own(position, out.type.filter(cell[0], allow_downcast=True))
+            for position, (out, cell) in enumerate(zip(node.outputs, storage))
+        )
         return results[0] if len(results) == 1 else results
+
+    def _own(self, position: int, value: Any) -> Any:
+        """Give `value` as the code after this call may change it."""
+        shares = {**self.op.view_map, **self.op.destroy_map}
+        if isinstance(value, np.ndarray) and position not in shares:
+            return np.array(value)
+        return value
 
     def __reduce__(self) -> tuple[Callable[[int], PerformCall], tuple[int]]:
         return _call_of_number, (self.number,)

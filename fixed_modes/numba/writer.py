@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -78,7 +78,11 @@ class Writer:
     tensors, arrays for others.  Names come from the graph where it has names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, in_python: Iterable[Apply] = ()) -> None:
+        #: Nodes to be run in Python, since the conversion that Aesara has fails.
+        self.in_python = set(in_python)
+        #: Nodes that are written as calls of Aesara's own conversions.
+        self.converted: set[Apply] = set()
         self.lines: list[str] = []
         self.globals: dict[str, Any] = {"np": np}
         self.sites: list[ErrorSite] = []

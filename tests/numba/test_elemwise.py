@@ -227,9 +227,23 @@ def test_shapes_that_do_not_match_are_an_error():
     f = aesara.function([x, y], at.exp(x) + y, mode="NUMBA_FIXED")
     with pytest.raises(ValueError, match="Input dimension mismatch"):
         f(np.ones(2), np.ones(3))
-    # A length of 1 that the graph does not know of is not broadcast, as in FAST_RUN.
+
+
+def test_a_length_of_one_that_the_graph_does_not_know_is_broadcast():
+    x, y, z = at.dmatrix("x"), at.dmatrix("y"), at.dmatrix("z")
+    f = aesara.function([x, y, z], at.exp(x) + y * z, mode="NUMBA_FIXED")
+    full = np.arange(6.0).reshape(2, 3)
+    for shapes in [(1, 1, 2), (1, 2, 1), (2, 1, 1), (2, 2, 1), (1, 1, 1)]:
+        for axis in (0, 1):
+            values = [
+                full.take(range(min(n, 2)) if n == 1 else range(full.shape[axis]), axis) + k
+                for k, n in enumerate(shapes)
+            ]
+            a, b, c = values
+            np.testing.assert_allclose(f(a, b, c), np.exp(a) + b * c)
+    # Nothing can be written over an input that is too short for the result.
     with pytest.raises(ValueError, match="Input dimension mismatch"):
-        f(np.ones(2), np.ones(1))
+        f(full, full[:, :2], full)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint8", "int64", "bool"])

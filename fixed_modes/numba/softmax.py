@@ -1,0 +1,90 @@
+"""`Softmax`, `LogSoftmax` and the gradient of the first, as loops."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import Any
+
+from aesara.graph.basic import Apply
+from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
+
+from fixed_modes.numba.copying import shape_tuple
+from fixed_modes.numba.elemwise import numpy_dtype
+from fixed_modes.numba.writer import Writer
+
+
+class _Slices:
+    """Loops over the slices that are normalised, and over the elements of one."""
+
+    def __init__(self, node: Apply, writer: Writer) -> None:
+        op, self.writer = node.op, writer
+        self.x = writer.name(node.inputs[-1])
+        self.ndim = node.inputs[-1].type.ndim
+        axes = range(self.ndim) if op.axis is None else [op.axis % self.ndim]
+        self.inside = list(axes)
+        self.outside = [axis for axis in range(self.ndim) if axis not in self.inside]
+        self.indices = [writer.fresh("i") for _ in range(self.ndim)]
+        self.position = ", ".join(self.indices)
+        out = node.outputs[0]
+        self.out = writer.define(out, "softmax")
+        self.dtype = numpy_dtype(out.type.dtype)
+        writer.emit(f"{self.out} = np.empty({shape_tuple(self.x, self.ndim)}, {self.dtype})")
+
+    def over(self, axes: list[int]) -> ExitStack:
+        nest = ExitStack()
+        for axis in axes:
+            header = f"for {self.indices[axis]} in range({self.x}.shape[{axis}]):"
+            nest.enter_context(self.writer.block(header))
+        return nest
+
+
+def write_softmax(op: Softmax | LogSoftmax, node: Apply, writer: Writer) -> None:
+    """Write a (log-)softmax; the maximum of each slice is subtracted first."""
+    writer.globals["math"] = math
+    slices = _Slices(node, writer)
+    top, total, element = (writer.fresh(name) for name in ("top", "total", "element"))
+    x, out, at = slices.x, slices.out, slices.position
+    with slices.over(slices.outside):
+        writer.emit(f"{top} = -np.inf", f"{total} = 0.0")
+        with slices.over(slices.inside):
+            writer.emit(f"{element} = {x}[{at}]")
+            # A NaN is the maximum.
+            with writer.block(f"if {element} > {top} or {element} != {element}:"):
+                writer.emit(f"{top} = np.float64({element})")
+        with slices.over(slices.inside):
+            writer.emit(f"{element} = math.exp({x}[{at}] - {top})")
+            writer.emit(f"{total} += {element}")
+            if isinstance(op, Softmax):
+                writer.emit(f"{out}[{at}] = {element}")
+        with slices.over(slices.inside):
+            if isinstance(op, Softmax):
+                writer.emit(f"{out}[{at}] /= {total}")
+            else:
+                writer.emit(f"{out}[{at}] = {x}[{at}] - {top} - math.log({total})")
+
+
+def write_softmax_grad(op: SoftmaxGrad, node: Apply, writer: Writer) -> None:
+    """Write ``dy * sm - sum(dy * sm) * sm`` for each slice."""
+    dy = writer.name(node.inputs[0])
+    slices = _Slices(node, writer)
+    total = writer.fresh("total")
+    sm, at = slices.x, slices.position
+    for axis in range(slices.ndim):
+        with writer.block(f"if {dy}.shape[{axis}] != {sm}.shape[{axis}]:"):
+            writer.emit_failure(
+                ValueError, _mismatch_message(axis), f"{dy}.shape[{axis}]", f"{sm}.shape[{axis}]"
+            )
+    with slices.over(slices.outside):
+        writer.emit(f"{total} = 0.0")
+        with slices.over(slices.inside):
+            writer.emit(f"{total} += {dy}[{at}] * {sm}[{at}]")
+        with slices.over(slices.inside):
+            writer.emit(f"{slices.out}[{at}] = {dy}[{at}] * {sm}[{at}] - {total} * {sm}[{at}]")
+
+
+def _mismatch_message(axis: int) -> Any:
+    def message(one: int, other: int) -> str:
+        return f"dy and the softmax have lengths {one} and {other} along axis {axis}"
+
+    return message

@@ -1,0 +1,179 @@
+"""What ops of other kinds give, and that no result shares memory that it should not."""
+
+from __future__ import annotations
+
+import aesara
+import aesara.tensor as at
+import numpy as np
+import pytest
+from aesara.compile.builders import OpFromGraph
+from aesara.graph.basic import Apply
+from aesara.graph.op import Op
+from scipy import special
+
+from fixed_modes.errors import FixedModesWarning, UnsupportedOpError
+
+V = np.array([1.0, 2.0, 3.0])
+
+
+def evaluate(inputs, outputs, *values):
+    f = aesara.function(inputs, outputs, mode="NUMBA_FIXED")
+    before = [np.array(v) for v in values]
+    f(*values)
+    results = f(*values)
+    for value, old in zip(values, before):
+        np.testing.assert_array_equal(value, old)
+    for result in results:
+        assert not any(np.may_share_memory(result, value) for value in values)
+    return results
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [(lambda a: a, [2.0, 2.0, 3.0]), (lambda a: a[::-1], [4.0, 2.0, 1.0])],
+    ids=["input", "view"],
+)
+def test_op_from_graph_that_returns_its_input(build, expected):
+    x, a = at.dvector("x"), at.dvector("a")
+    out = OpFromGraph([a], [build(a)])(x)
+    (got,) = evaluate([x], [at.inc_subtensor(out[0], 1.0)], V)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_op_from_graph_that_exchanges_states():
+    x, a, b = at.dvector("x"), at.dvector("a"), at.dvector("b")
+    exchange = OpFromGraph([a, b], [b, a])
+    (s, t), _ = aesara.scan(lambda s, t: exchange(s, t), outputs_info=[x, x * 10], n_steps=3)
+    got = evaluate([x], [s[-1], t[-1]], V)
+    np.testing.assert_array_equal(got, [V * 10, V])
+
+
+def test_parts_of_a_split_are_their_own():
+    x, n = at.dvector("x"), at.lscalar("n")
+    first, second = at.split(x, [n, 2], 2)
+    got = evaluate([x, n], [at.inc_subtensor(second[0], 1.0), first], V, np.int64(1))
+    np.testing.assert_array_equal(got[0], [3.0, 3.0])
+    np.testing.assert_array_equal(got[1], [1.0])
+    f = aesara.function([x, n], [first, second], mode="NUMBA_FIXED")
+    with pytest.raises(ValueError, match="splits sums to 5, expected 3"):
+        f(V, 3)
+
+
+def test_split_of_a_state():
+    x = at.dvector("x")
+
+    def step(s):
+        head, tail = at.split(s, [1, 2], 2)
+        return at.concatenate([tail, at.inc_subtensor(head[0], 10.0)]), s.sum()
+
+    (states, sums), _ = aesara.scan(step, outputs_info=[x, None], n_steps=2)
+    last, totals = evaluate([x], [states[-1], sums], V)
+    np.testing.assert_array_equal(last, [3.0, 11.0, 12.0])
+    np.testing.assert_array_equal(totals, [6.0, 16.0])
+
+
+def test_diagonals():
+    m = at.dmatrix("m")
+    value = np.arange(9.0).reshape(3, 3)
+    outputs = [at.fill_diagonal(m, 9.0), at.diagonal(m), at.inc_subtensor(at.diagonal(m)[0], 5.0)]
+    filled = value.copy()
+    np.fill_diagonal(filled, 9.0)
+    got = evaluate([m], [*outputs, m.sum()], value)
+    for a, b in zip(got, [filled, np.diagonal(value), [5.0, 4.0, 8.0], value.sum()]):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("axis", [0, 1, None, (0, 1)])
+def test_positions_of_maxima(axis):
+    m = at.dmatrix("m")
+    for value in (
+        np.array([[1.0, 5.0, 2.0], [5.0, 3.0, 5.0]]),
+        np.array([[1.0, np.nan, 2.0], [np.inf, 3.0, np.nan]]),
+    ):
+        maximum, position = at.max_and_argmax(m, axis=axis)
+        got = evaluate([m], [maximum, position, m.argmax(axis=0)], value)
+        numpy_axis = axis if isinstance(axis, int) else None
+        np.testing.assert_array_equal(got[0], value.max(axis=numpy_axis))
+        np.testing.assert_array_equal(got[1], value.argmax(axis=numpy_axis))
+        np.testing.assert_array_equal(got[2], value.argmax(axis=0))
+
+
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_softmax_and_its_gradient(axis):
+    m, g = at.dmatrix("m"), at.dmatrix("g")
+    value = np.array([[-1.0, 1000.0, 0.5], [2.0, 998.0, -np.inf]])
+    weights = np.arange(6.0).reshape(2, 3)
+    soft = at.special.softmax(m, axis=axis)
+    outputs = [soft, at.special.log_softmax(m, axis=axis), aesara.grad((soft * g).sum(), m)]
+    got = evaluate([m, g], outputs, value, weights)
+    expected = special.softmax(value, axis=axis)
+    np.testing.assert_allclose(got[0], expected, atol=1e-300)
+    np.testing.assert_allclose(got[1], special.log_softmax(value, axis=axis))
+    product = expected * weights
+    np.testing.assert_allclose(
+        got[2], product - product.sum(axis=axis, keepdims=True) * expected, atol=1e-12
+    )
+
+
+def test_sums_along_the_way():
+    x, m = at.dvector("x"), at.dmatrix("m")
+    value = np.arange(6.0).reshape(2, 3)
+    f = aesara.function(
+        [x, m], [at.cumsum(x), at.cumprod(m, axis=1), at.cumsum(m)], mode="NUMBA_FIXED"
+    )
+    got = f(V, value)
+    for a, b in zip(got, [np.cumsum(V), np.cumprod(value, axis=1), np.cumsum(value)]):
+        np.testing.assert_array_equal(a, b)
+
+
+class Sine(Op):
+    """An op that only Python can run; it gives the same array at every call."""
+
+    __props__ = ()
+
+    def __init__(self):
+        self.buffer = np.zeros(3)
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        self.buffer[:] = np.sin(inputs[0])
+        outputs[0][0] = self.buffer
+
+
+def test_an_op_with_only_perform_keeps_its_results_apart():
+    x = at.dvector("x")
+    out, _ = aesara.scan(lambda s: Sine()(s) * 2.0, outputs_info=[x], n_steps=3)
+    with pytest.warns(FixedModesWarning, match=r"Sine[\s\S]*Inside: .*scan_fn"):
+        f = aesara.function([x], [out], mode="NUMBA_FIXED")
+    expected, state = [], V
+    for _ in range(3):
+        state = np.sin(state) * 2.0
+        expected.append(state)
+    (trace,) = f(V)
+    np.testing.assert_allclose(trace, expected)
+    with pytest.warns(FixedModesWarning, match="Sine"):
+        g = aesara.function([x], Sine()(x), mode="NUMBA_FIXED")
+    first = g(V)
+    g(np.zeros(3))
+    np.testing.assert_allclose(first, np.sin(V))
+
+
+def test_half_precision_is_refused_by_name():
+    x = at.vector("x", dtype="float16")
+    with pytest.raises(UnsupportedOpError, match="float16"):
+        aesara.function([x], x * 2, mode="NUMBA_FIXED")
+
+
+def test_numba_source_is_what_tracebacks_show():
+    import fixed_modes
+
+    x = at.dvector("x")
+    out, _ = aesara.scan(lambda v, s: s + v, sequences=[x], outputs_info=[at.zeros(())])
+    f = aesara.function([x], out, mode="NUMBA_FIXED")
+    source = fixed_modes.numba_source(f)
+    assert "for step in range(" in source
+    compile(source, "generated", "exec")
+    with pytest.raises(TypeError, match="not compiled with the mode NUMBA_FIXED"):
+        fixed_modes.numba_source(aesara.function([x], x * 2, mode="FAST_COMPILE"))
