@@ -18,7 +18,7 @@ from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
 from aesara.ifelse import IfElse
 from aesara.raise_op import CheckAndRaise
-from aesara.scalar.basic import Identity
+from aesara.scalar.basic import Identity, ScalarOp
 from aesara.scan.op import Scan
 from aesara.tensor.basic import (
     Alloc,
@@ -64,7 +64,7 @@ from fixed_modes.numba.elemwise import (
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
-from fixed_modes.numba.scalar import NoExpression
+from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.scan_parts import copy_generator
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
@@ -272,6 +272,19 @@ def _register(*ops: type) -> Callable:
 @_register(ViewOp, Identity, ScalarFromTensor, TensorFromScalar, Unbroadcast)
 def _lower_view(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     writer.bind(node.outputs[0], writer.name(node.inputs[0]))
+
+
+@_register(ScalarOp)
+def _lower_scalar_op(op: ScalarOp, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    operands = [Operand(writer.name(i), i.type.dtype) for i in node.inputs]
+    try:
+        with writer.all_or_nothing(NoExpression):
+            values = write_scalar_op(op, node, operands, writer)
+    except NoExpression:
+        call_perform(op, node, writer)
+        return
+    for out, value in zip(node.outputs, values):
+        writer.bind(out, value)
 
 
 @_register(Elemwise, CAReduce)
