@@ -24,6 +24,22 @@ def origin_of(exc: Exception) -> Apply | None:
     return getattr(exc, _ORIGIN, None)
 
 
+def explained(exc: Exception, node: Apply) -> Exception:
+    """Make an exception of the type of `exc` whose message says what `node` is and who made it."""
+    lines = [
+        str(exc),
+        f"Apply node that caused the error: {node}",
+        f"Inputs types: {[i.type for i in node.inputs]}",
+    ]
+    trace = get_variable_trace_string(node.outputs[0]) if node.outputs else ""
+    if trace:
+        lines.append(trace.strip())
+    try:
+        return type(exc)("\n".join(lines))
+    except TypeError:  # an exception that takes other arguments
+        return exc
+
+
 def describe_node(node: Apply, scans: tuple[str, ...] = ()) -> str:
     """Say what a node is, which scans it stands in, and where the user made it.
 

@@ -8,7 +8,7 @@ from aesara.graph.fg import FunctionGraph
 from aesara.link.basic import Container, JITLinker
 from aesara.link.utils import map_storage, raise_with_op
 
-from fixed_modes.errors import origin_of
+from fixed_modes.errors import explained, origin_of
 from fixed_modes.inner_graphs import compile_inner_graphs
 from fixed_modes.rewrites.query import DEFAULT_REWRITES
 
@@ -85,7 +85,7 @@ def _naming_errors(thunk: Any, fgraph: FunctionGraph, default: Any) -> Callable[
         except Exception as exc:
             node = origin_of(exc)
             if node is not None:
-                raise_with_op(fgraph, node)
+                raise explained(exc, node).with_traceback(exc.__traceback__) from exc.__cause__
             if default is not None and len(fgraph.apply_nodes) == 1:
                 raise_with_op(fgraph, default, thunk)
             raise

@@ -99,7 +99,7 @@ def time_stock_draws(mode: str, count: int, limit: float) -> dict[str, Any]:
     dict
         ``count``: the draws made; ``seconds``: the time of the call that made
         them; ``first``: what compilation and a short first call took; ``mean``,
-        ``deviation`` and a ``digest`` of the draws; ``has_compiler``: whether
+        ``deviation`` and ``digests`` of the draws; ``has_compiler``: whether
         Aesara found a C++ compiler.
     """
     prepare(mode)
@@ -207,6 +207,20 @@ def _measured(values: Any, seconds: float, first: float) -> dict[str, Any]:
         "first": first,
         "mean": float(values.mean()),
         "deviation": float(values.std()),
-        # Equal draws have equal digests, and a digest is short enough to send.
-        "digest": hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest(),
+        "digests": digests(values),
+    }
+
+
+def digests(values: Any) -> dict[str, str]:
+    """Return a digest of the first 10, 100, ... values, and of all, by their number.
+
+    Equal draws have equal digests, and digests are short enough to send.  Modes
+    that made different numbers of draws can be compared by what both made.
+    """
+    import numpy as np
+
+    values = np.ascontiguousarray(values)
+    sizes = {10**k for k in range(1, len(str(values.size)))} | {values.size}
+    return {
+        str(size): hashlib.sha256(values[:size].tobytes()).hexdigest() for size in sorted(sizes)
     }

@@ -40,7 +40,7 @@ class FixedJAXLinker(InnerGraphLinker, JAXLinker):
         except ImportError as exc:
             raise ImportError(
                 "The mode JAX_FIXED needs JAX, which can't be imported here "
-                f"({exc}). Install it with: pip install jax jaxlib"
+                f'({exc}). Install it with: pip install "jax<0.7" "jaxlib<0.7"'
             ) from exc
 
     def fgraph_convert(

@@ -7,6 +7,7 @@ matrix, with Numba 0.68).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -23,6 +24,7 @@ def write_assignment(
     value_type: TensorType,
     fixed: str = "",
     sign: str = "=",
+    message: Callable[[int, int], str] | None = None,
 ) -> None:
     """Write ``target[fixed] = value`` for an array `value`, which may be broadcast.
 
@@ -38,6 +40,8 @@ def write_assignment(
         An index for the first axis of `target`, where that is not free.
     sign
         ``=`` or ``+=``.
+    message
+        What to say of a value whose length (first) does not fit (second).
     """
     skipped = 1 if fixed else 0
     lead = free_axes - value_type.ndim
@@ -49,7 +53,7 @@ def write_assignment(
             positions.append("0")
         else:
             length = f"{target}.shape[{axis + skipped}]"
-            step = _write_step(writer, f"{value}.shape[{own_axis}]", length)
+            step = _write_step(writer, f"{value}.shape[{own_axis}]", length, message)
             positions.append(f"{indices[axis]} * {step}")
     with ExitStack() as nest:
         for axis, index in enumerate(indices):
@@ -68,13 +72,15 @@ def write_fill(writer: Writer, target: str, ndim: int, value: str, sign: str = "
         writer.emit(f"{target}[{', '.join(indices)}] {sign} {value}")
 
 
-def _write_step(writer: Writer, own: str, length: str) -> str:
+def _write_step(
+    writer: Writer, own: str, length: str, message: Callable[[int, int], str] | None
+) -> str:
     """Write the check of one axis; give how far the value moves for one index."""
     step = writer.fresh("k_step")
     writer.emit(f"{step} = 1")
     with writer.block(f"if {own} != {length}:"):
         with writer.block(f"if {own} != 1:"):
-            writer.emit_failure(ValueError, _broadcast_message, own, length)
+            writer.emit_failure(ValueError, message or _broadcast_message, own, length)
         writer.emit(f"{step} = 0")
     return step
 

@@ -203,12 +203,14 @@ def _copy_suffix(node: Apply, position: int, is_stock: bool) -> str:
     out = node.outputs[position]
     declared = {**node.op.view_map, **node.op.destroy_map}
     is_array = isinstance(out.type, TensorType) and out.type.ndim > 0
+    if not (is_stock and is_array) or position in declared:
+        return ""
     shares = any(
         i.type.dtype == out.type.dtype and i.type.ndim > 0
         for i in node.inputs
         if isinstance(i.type, TensorType)
     )
-    return ".copy()" if is_stock and is_array and shares and position not in declared else ""
+    return ".copy()" if shares else ""
 
 
 def _to_scalar() -> Any:

@@ -234,4 +234,19 @@ def write_row(writer: Writer, name: str, row: str, value: str, result: Variable)
     if is_machine_scalar(result):
         writer.emit(f"{name}[{row}] = {value}")
     else:
-        write_assignment(writer, name, result.type.ndim, value, result.type, fixed=row)
+        write_assignment(
+            writer,
+            name,
+            result.type.ndim,
+            value,
+            result.type,
+            fixed=row,
+            message=_changed_shape_message,
+        )
+
+
+def _changed_shape_message(own: int, length: int) -> str:
+    return (
+        "An output of the Scan has changed shape: "
+        f"it has length {own} along an axis where it had {length}."
+    )

@@ -67,7 +67,9 @@ def test_draws_are_counted_timed_and_summarised(measured) -> None:
         assert outcome.value["seconds"] > 0
         assert outcome.value["mean"] == pytest.approx(expected.mean(), rel=1e-12)
         assert outcome.value["deviation"] == pytest.approx(expected.std(), rel=1e-12)
-    assert results["FAST_RUN"].draws.value["digest"] == results["NUMBA_FIXED"].draws.value["digest"]
+    assert (
+        results["FAST_RUN"].draws.value["digests"] == results["NUMBA_FIXED"].draws.value["digests"]
+    )
 
 
 def test_the_demo_shows_every_mode_and_all_claims_hold(measured, monkeypatch) -> None:
@@ -113,7 +115,7 @@ def test_a_demo_in_which_everything_fails_says_so_and_is_status_1(refused, monke
 
 
 def test_shortened_runs_and_a_missing_compiler_are_told(refused, monkeypatch) -> None:
-    timed = {"seconds": 2.0, "first": 0.5, "mean": 0.0, "deviation": 1.0, "digest": ""}
+    timed = {"seconds": 2.0, "first": 0.5, "mean": 0.0, "deviation": 1.0, "digests": {"10": ""}}
     for mode, count in (("FAST_RUN", 100_000), ("NUMBA", 10_000)):
         draws = Outcome(value={**timed, "count": count, "has_compiler": False})
         refused[mode] = ModeResults(Outcome(error="-"), Outcome(error="-"), draws)
