@@ -23,6 +23,7 @@ from collections.abc import Iterable
 
 from aesara.compile.function.types import Supervisor
 from aesara.compile.ops import DeepCopyOp, ViewOp
+from aesara.compile.sharedvalue import SharedVariable
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scan.op import Scan
@@ -130,4 +131,10 @@ def may_destroy_outer_input(fgraph: FunctionGraph, variable: Variable) -> bool:
 
 def _is_free_input(fgraph: FunctionGraph, variable: Variable) -> bool:
     protected = getattr(fgraph, "_supervisor_protected", None)
-    return protected is not None and variable not in protected
+    if protected is None or variable in protected:
+        return False
+    # A copy of a function without its updates leaves the inputs unprotected.
+    return not isinstance(variable, SharedVariable) or any(
+        fgraph.inputs[i] is variable and out < len(fgraph.outputs)
+        for out, i in (fgraph.update_mapping or {}).items()
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 
 import aesara
 import aesara.tensor as at
 import numpy as np
+import pytest
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.mode import Mode
 from aesara.ifelse import ifelse
@@ -248,6 +251,35 @@ def test_generator_used_twice_gives_each_draw_the_same_start():
     expected = np.random.default_rng(7).normal(size=4)
     np.testing.assert_array_equal(a, expected[:3])
     np.testing.assert_array_equal(b, expected)
+
+
+@pytest.mark.parametrize(
+    "made_again",
+    [
+        lambda f: f.copy(),
+        lambda f: f.copy(share_memory=True),
+        copy.copy,
+        copy.deepcopy,
+        lambda f: pickle.loads(pickle.dumps(f)),
+    ],
+    ids=["method", "sharing", "copy", "deepcopy", "pickle"],
+)
+def test_copies_of_a_function_without_updates_repeat_its_draws(mode, made_again):
+    draws, _, _ = normals(23)
+    f = aesara.function([], draws, mode=mode, no_default_updates=True)
+    first = f()
+    g = made_again(f)
+    for again in (g(), g(), f()):
+        np.testing.assert_array_equal(again, first)
+
+
+def test_a_copy_that_drops_the_updates_leaves_the_generator_alone(mode):
+    draws, updates, _ = normals(23)
+    f = aesara.function([], draws, updates=updates, mode=mode)
+    g = f.copy(delete_updates=True)
+    first = g()
+    np.testing.assert_array_equal(g(), first)
+    np.testing.assert_array_equal(f(), first)
 
 
 def test_default_rewrites_serve_a_linker_without_a_mode():
