@@ -41,9 +41,19 @@ def can_perform(node: Apply, values: Sequence[Any]) -> bool:
     scalar_op = getattr(op, "scalar_op", op)
     if isinstance(scalar_op, (FloorDivide, Mod)) and not np.all(values[1]):
         return False  # NumPy gives 0 for an integer division by zero, not an error
+    if isinstance(scalar_op, FloorDivide) and not _divides_as_in_c(*values):
+        return False
     if isinstance(op, Elemwise):
         return len(values) <= MOST_UFUNC_OPERANDS
     return True
+
+
+def _divides_as_in_c(x: Any, y: Any) -> bool:
+    """Say whether NumPy's ``x // y`` is what Aesara's C code gives, also for inf."""
+    if np.result_type(x, y).kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        return np.array_equal(np.floor(np.true_divide(x, y)), np.floor_divide(x, y))
 
 
 def perform(node: Apply, values: Sequence[Any]) -> list[Any]:

@@ -127,12 +127,21 @@ def _erfcx(x: Any) -> Any:
     )
 
 
+def _floor_divide(x: Any, y: Any) -> Any:
+    if x.dtype.kind != "f":
+        return jnp.floor_divide(x, y)
+    # As in Aesara's C code; `jnp.floor_divide` gives nan for a division by zero.
+    ratio = x / y
+    opposite = ((x < 0) != (y < 0)) & (y != 0)
+    return jnp.where(opposite, jnp.ceil(ratio) - (jnp.fmod(x, y) != 0), jnp.floor(ratio))
+
+
 _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.Add: _sum,
     aes.Mul: _product,
     aes.Sub: jnp.subtract,
     aes.TrueDivide: jnp.true_divide,
-    aes.FloorDivide: jnp.floor_divide,
+    aes.FloorDivide: _floor_divide,
     aes.Mod: jnp.mod,
     aes.Pow: jnp.power,
     aes.ScalarMaximum: jnp.maximum,

@@ -75,6 +75,30 @@ def test_integer_division_and_remainder_have_the_sign_of_the_divisor(evaluate):
     np.testing.assert_array_equal(power, a**2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("form", ["alone", "fused"])
+def test_floor_division_of_floats(evaluate, dtype, form):
+    x, y = at.vector("x", dtype=dtype), at.vector("y", dtype=dtype)
+    a = np.array([7, -7, 0, 7, -7, 7, -7, 6, -6, 7, -7, np.inf, np.nan, 2, 1], dtype)
+    b = np.array([0, 0, 0, 2, 2, -2, -2, -3, 3, np.inf, np.inf, 2, 1, np.nan, 0.1], dtype)
+    inf, nan = np.inf, np.nan  # the last quotient is rounded up before `floor`
+    want = np.array([inf, -inf, nan, 3, -4, -4, 3, -2, -2, 0, -1, inf, nan, nan, 10])
+    if form == "fused":
+        np.testing.assert_array_equal(evaluate([x, y], (x // y) * 2 + 1, a, b), 2 * want + 1)
+    else:
+        result = evaluate([x, y], x // y, a, b)
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, want)
+
+
+def test_floor_division_of_known_floats(evaluate):
+    x = at.dvector("x")
+    rows = x.shape[0]
+    outputs = [rows // at.constant(v) for v in (0.0, 0.1, 0.6, -0.6)]
+    result = evaluate([x], outputs, np.ones(1))
+    np.testing.assert_array_equal(result, [np.inf, 10, 1, -2])
+
+
 @pytest.mark.parametrize("place", ["outside", "fused", "in a loop", "known"])
 def test_integer_division_by_zero_raises(place):
     x, y = at.lvector("x"), at.lvector("y")
