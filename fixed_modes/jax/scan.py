@@ -175,6 +175,7 @@ class Loop:
         assert self.static_steps is not None
         fgraph = self.op.fgraph
         return shared_states(
+            fgraph,
             self.op.inner_shared(fgraph.inputs),
             self.op.inner_shared_outs(fgraph.outputs),
             self.shared,

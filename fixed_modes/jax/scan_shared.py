@@ -14,6 +14,7 @@ from typing import Any, Union
 import jax
 import jax.numpy as jnp
 from aesara.graph.basic import Variable
+from aesara.graph.fg import FunctionGraph
 from aesara.tensor.random.op import RandomVariable
 
 from fixed_modes.jax.rng import KEY_IMPL, RandomKey
@@ -94,6 +95,7 @@ SharedState = Union[Carried, Drawn]
 
 
 def shared_states(
+    fgraph: FunctionGraph,
     inner_inputs: Sequence[Variable],
     inner_outputs: Sequence[Variable],
     values: Sequence[Any],
@@ -101,15 +103,41 @@ def shared_states(
 ) -> list[SharedState]:
     """Choose how each shared state of a loop of so many steps is handed on.
 
-    `inner_inputs` and `inner_outputs` are the inner variables of the shared
-    states, in the same order as their outer `values`.
+    `inner_inputs` and `inner_outputs` are the variables of `fgraph`, the inner
+    graph, for the shared states, in the same order as their outer `values`.
     """
-    return [
-        Drawn(value, draws, steps)
-        if isinstance(value, RandomKey) and (draws := count_draws(before, after))
-        else Carried(value)
-        for before, after, value in zip(inner_inputs, inner_outputs, values)
-    ]
+    states: list[SharedState] = []
+    for index, (before, after, value) in enumerate(zip(inner_inputs, inner_outputs, values)):
+        others = [*inner_outputs[:index], *inner_outputs[index + 1 :]]
+        if (
+            isinstance(value, RandomKey)
+            and (draws := count_draws(before, after))
+            and is_only_drawn_from(fgraph, before, others)
+        ):
+            states.append(Drawn(value, draws, steps))
+        else:
+            states.append(Carried(value))
+    return states
+
+
+def is_only_drawn_from(fgraph: FunctionGraph, state: Variable, others: Sequence[Variable]) -> bool:
+    """Say whether all that becomes of a random state within a step is draws.
+
+    A `KeySupply` serves no other purpose: it can't become the value of another
+    shared state (one of `others`), nor go into an inner loop or a branch.
+    """
+    pending = [state]
+    while pending:
+        variable = pending.pop()
+        if variable in others:
+            return False
+        for client, _ in fgraph.clients[variable]:
+            if client == "output":
+                continue
+            if not isinstance(client.op, RandomVariable):
+                return False
+            pending.append(client.outputs[0])
+    return True
 
 
 def count_draws(before: Variable, after: Variable) -> int:

@@ -140,6 +140,48 @@ def test_chain_of_draws_that_the_step_hands_on():
     assert len(np.unique(draws)) == 200
 
 
+@pytest.mark.parametrize("second", ["replaced", "replaced unused", "drawn from and replaced"])
+def test_one_draw_in_a_loop_updates_two_generators(second):
+    a = aesara.shared(np.random.default_rng(1))
+    b = aesara.shared(np.random.default_rng(2))
+
+    def step():
+        following, draw = aer.normal(rng=a).owner.outputs
+        other = aer.uniform(rng=b)
+        third = aer.gumbel(0.0, 1.0, rng=following)
+        results = {
+            "replaced": ([draw, other], following),
+            "replaced unused": ([draw], following),
+            "drawn from and replaced": ([draw, other, third], third.owner.outputs[0]),
+        }
+        outputs, new = results[second]
+        return outputs, {a: following, b: new}
+
+    outputs, updates = aesara.scan(step, n_steps=30)
+    f = aesara.function([], outputs, updates=updates, mode="JAX_FIXED")
+    draws = np.concatenate([np.ravel(f()), np.ravel(f())])
+    assert len(np.unique(draws)) == draws.size
+    # The last update says whether the two end in the same state.
+    same = str(a.get_value().bit_generator.state) == str(b.get_value().bit_generator.state)
+    assert same == (second != "drawn from and replaced")
+
+
+def test_generator_that_an_inner_loop_only_reads():
+    shared = aesara.shared(np.random.default_rng(4))
+
+    def step():
+        following, draw = aer.normal(rng=shared).owner.outputs
+        inner, _ = aesara.scan(
+            lambda v, rng: aer.normal(v, rng=rng), at.arange(2.0), non_sequences=[following]
+        )
+        return [draw, inner], {shared: following}
+
+    (draws, inner), updates = aesara.scan(step, n_steps=5)
+    draws, inner = aesara.function([], [draws, inner], updates=updates, mode="JAX_FIXED")()
+    # The inner loop draws what the next step draws.
+    np.testing.assert_allclose(inner[:-1], draws[1:, None] + np.arange(2.0))
+
+
 def test_same_seed_gives_the_same_draws_in_another_process():
     script = (
         "import fixed_modes, aesara; from aesara.tensor.random.utils import RandomStream;"
