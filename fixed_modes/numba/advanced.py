@@ -17,6 +17,7 @@ from aesara.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor
 from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import MakeSlice, NoneTypeT, SliceType
 
+from fixed_modes.numba.broadcasting import write_common_length, write_step
 from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.subtensor import write_bounds_check
 from fixed_modes.numba.writer import Writer
@@ -101,8 +102,11 @@ def write_advanced_inc_subtensor(op: AdvancedIncSubtensor, node: Apply, writer: 
     value = writer.name(y)
     lead = len(plan.axes) - y.type.ndim
     steps = [
-        _write_step(
-            f"{value}.shape[{axis}]", plan.length(axis + lead) if axis + lead >= 0 else "1", writer
+        write_step(
+            writer,
+            f"{value}.shape[{axis}]",
+            plan.length(axis + lead) if axis + lead >= 0 else "1",
+            _value_message,
         )
         for axis in range(y.type.ndim)
     ]
@@ -211,22 +215,23 @@ def _mask_message(axis: int) -> Any:
 def _write_broadcast(arrays: list[_ArrayIndex], writer: Writer) -> list[str]:
     """Name the lengths that the arrays are broadcast to, and how far each moves in a step."""
     ndim = max((array.ndim for array in arrays), default=0)
-    lengths = [writer.fresh("n") for _ in range(ndim)]
-    for axis, length in enumerate(lengths):
-        writer.emit(f"{length} = 1")
-        for array in arrays:
-            own = axis - (ndim - array.ndim)
-            if own < 0:
-                continue
-            text = f"{array.name}.shape[{own}]"
-            with writer.block(f"if {text} != 1:"):
-                with writer.block(f"if {length} != 1 and {text} != {length}:"):
-                    writer.emit_failure(IndexError, _broadcast_message, length, text)
-                writer.emit(f"{length} = {text}")
+    lengths = [
+        write_common_length(
+            writer,
+            [
+                f"{array.name}.shape[{axis - (ndim - array.ndim)}]"
+                for array in arrays
+                if axis >= ndim - array.ndim
+            ],
+            IndexError,
+            _broadcast_message,
+        )
+        for axis in range(ndim)
+    ]
     for array in arrays:
         lead = ndim - array.ndim
         array.steps = [
-            _write_step(f"{array.name}.shape[{own}]", lengths[own + lead], writer)
+            write_step(writer, f"{array.name}.shape[{own}]", lengths[own + lead], _value_message)
             for own in range(array.ndim)
         ]
     return lengths
@@ -237,16 +242,6 @@ def _broadcast_message(one: int, other: int) -> str:
         "shape mismatch: indexing arrays could not be broadcast together: "
         f"they have lengths {one} and {other} along one axis"
     )
-
-
-def _write_step(own: str, length: str, writer: Writer) -> str:
-    step = writer.fresh("k_step")
-    writer.emit(f"{step} = 1")
-    with writer.block(f"if {own} != {length}:"):
-        with writer.block(f"if {own} != 1:"):
-            writer.emit_failure(ValueError, _value_message, own, length)
-        writer.emit(f"{step} = 0")
-    return step
 
 
 def _value_message(own: int, length: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.broadcasting import write_step
 from fixed_modes.numba.writer import Writer
 
 
@@ -53,7 +54,8 @@ def write_assignment(
             positions.append("0")
         else:
             length = f"{target}.shape[{axis + skipped}]"
-            step = _write_step(writer, f"{value}.shape[{own_axis}]", length, message)
+            own = f"{value}.shape[{own_axis}]"
+            step = write_step(writer, own, length, message or _broadcast_message)
             positions.append(f"{indices[axis]} * {step}")
     with ExitStack() as nest:
         for axis, index in enumerate(indices):
@@ -70,19 +72,6 @@ def write_fill(writer: Writer, target: str, ndim: int, value: str, sign: str = "
         for axis, index in enumerate(indices):
             nest.enter_context(writer.block(f"for {index} in range({target}.shape[{axis}]):"))
         writer.emit(f"{target}[{', '.join(indices)}] {sign} {value}")
-
-
-def _write_step(
-    writer: Writer, own: str, length: str, message: Callable[[int, int], str] | None
-) -> str:
-    """Write the check of one axis; give how far the value moves for one index."""
-    step = writer.fresh("k_step")
-    writer.emit(f"{step} = 1")
-    with writer.block(f"if {own} != {length}:"):
-        with writer.block(f"if {own} != 1:"):
-            writer.emit_failure(ValueError, message or _broadcast_message, own, length)
-        writer.emit(f"{step} = 0")
-    return step
 
 
 def _broadcast_message(own: int, length: int) -> str:

@@ -20,6 +20,7 @@ from aesara.graph.basic import Apply, Constant
 from aesara.tensor.random.op import RandomVariable
 from numba import types
 
+from fixed_modes.numba.broadcasting import write_common_length, write_step
 from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.writer import Writer
 
@@ -177,24 +178,23 @@ def _write_shape(node: Apply, writer: Writer) -> list[str]:
     """Name the lengths of the result: those of ``size``, or what the parameters broadcast to."""
     _, size, _, *parameters = node.inputs
     ndim = node.outputs[1].type.ndim
-    lengths = [writer.fresh("n") for _ in range(ndim)]
     if size.type.shape != (0,):
         name = writer.name(size)
+        lengths = [writer.fresh("n") for _ in range(ndim)]
         for axis, length in enumerate(lengths):
             writer.emit(f"{length} = np.int64({name}[{axis}])")
         return lengths
-    for axis, length in enumerate(lengths):
-        writer.emit(f"{length} = 1")
-        for parameter in parameters:
-            own = axis - (ndim - parameter.type.ndim)
-            if own < 0 or parameter.type.broadcastable[own]:
-                continue
-            text = f"{writer.name(parameter)}.shape[{own}]"
-            with writer.block(f"if {text} != 1:"):
-                with writer.block(f"if {length} != 1 and {text} != {length}:"):
-                    writer.emit_failure(ValueError, _mismatch, length, text)
-                writer.emit(f"{length} = {text}")
-    return lengths
+
+    def own_lengths(axis: int) -> list[str]:
+        own = [(p, axis - (ndim - p.type.ndim)) for p in parameters]
+        return [
+            f"{writer.name(p)}.shape[{n}]" for p, n in own if n >= 0 and not p.type.broadcastable[n]
+        ]
+
+    return [
+        write_common_length(writer, own_lengths(axis), ValueError, _mismatch)
+        for axis in range(ndim)
+    ]
 
 
 def _mismatch(one: int, other: int) -> str:
@@ -206,20 +206,13 @@ def _mismatch(one: int, other: int) -> str:
 
 def _write_steps(parameter: Any, name: str, lengths: list[str], writer: Writer) -> list[str]:
     """Say for each axis of a parameter how far it moves for one step of the loop."""
-    steps = []
-    for own in range(parameter.type.ndim):
-        length = lengths[own + len(lengths) - parameter.type.ndim]
-        if parameter.type.broadcastable[own]:
-            steps.append("")
-            continue
-        step = writer.fresh("i_step")
-        writer.emit(f"{step} = 1")
-        with writer.block(f"if {name}.shape[{own}] != {length}:"):
-            with writer.block(f"if {name}.shape[{own}] != 1:"):
-                writer.emit_failure(ValueError, _mismatch, length, f"{name}.shape[{own}]")
-            writer.emit(f"{step} = 0")
-        steps.append(step)
-    return steps
+    lead = len(lengths) - parameter.type.ndim
+    return [
+        ""
+        if parameter.type.broadcastable[own]
+        else write_step(writer, f"{name}.shape[{own}]", lengths[own + lead], _mismatch)
+        for own in range(parameter.type.ndim)
+    ]
 
 
 def _element(name: str, indices: list[str], steps: list[str]) -> str:
