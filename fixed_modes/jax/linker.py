@@ -35,8 +35,9 @@ class FixedJAXLinker(InnerGraphLinker, JAXLinker):
 
     def check_back_end(self) -> None:
         try:
+            # In this order: without jaxlib, an import of jax fails half-way.
+            import jaxlib  # noqa: F401, I001
             import jax  # noqa: F401
-            import jaxlib  # noqa: F401
         except ImportError as exc:
             raise ImportError(
                 "The mode JAX_FIXED needs JAX, which can't be imported here "
