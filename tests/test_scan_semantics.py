@@ -250,6 +250,23 @@ def test_shared_variable_that_the_step_updates(mode):
     assert total.get_value() == 7.0
 
 
+def test_two_shared_variables_with_one_new_value_stay_apart(mode):
+    a = aesara.shared(np.zeros(2), name="a")
+    b = aesara.shared(np.ones(2), name="b")
+    x = at.dmatrix("x")
+
+    def step(row):
+        new = a + row
+        return new.sum(), {a: new, b: new}
+
+    out, updates = aesara.scan(step, sequences=[x])
+    f = aesara.function([x], out, updates=updates, mode=mode)
+    np.testing.assert_allclose(f(np.ones((2, 2))), [2.0, 4.0])
+    values = [v.get_value(borrow=True) for v in (a, b)]
+    np.testing.assert_array_equal(values, [[2.0, 2.0], [2.0, 2.0]])
+    assert not np.may_share_memory(*values)
+
+
 def test_state_whose_length_is_known_only_at_run_time(mode):
     n, x = at.lscalar("n"), at.dvector("x")
     out, _ = aesara.scan(lambda s: s[::-1] + 1.0, outputs_info=[x[:n]], n_steps=3)

@@ -205,7 +205,9 @@ class ScanLoop:
             return copy_generator(self.writer, value)
         if isinstance(part.result.type, TensorType) and part.result.type.ndim > 0:
             root, _ = memory_root(part.result)
-            return f"{value}.copy()" if root in self.op.inner_inputs else value
+            is_its_own = root not in taken and root not in self.op.inner_inputs
+            taken.add(root)
+            return value if is_its_own else f"{value}.copy()"
         return f"np.{part.result.type.dtype}({value})" if is_machine_scalar(part.result) else value
 
     def _copied(self, value: str, suffix: str) -> str:
