@@ -23,6 +23,9 @@ from fixed_modes.numba.scalar import Operand
 from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.writer import Writer, is_machine_scalar
 
+# Up to so many multiplications a product is a loop.
+_SMALL_PRODUCT = 512
+
 
 def lengths_tuple(variables: list[Variable], writer: Writer) -> str:
     """Give a tuple expression for lengths held in 0-d integers."""
@@ -156,42 +159,46 @@ def write_dot(op: Dot, node: Apply, writer: Writer) -> bool:
     with writer.block(f"if {inner} != {right}.shape[0]:"):
         writer.emit_failure(ValueError, _dot_message, inner, f"{right}.shape[0]")
     is_blas = np.dtype(dtype).kind in "fc" and {x.type.dtype, y.type.dtype} == {dtype}
-    if is_blas:
-        writer.emit(
-            f"{writer.define(out, 'dot')} = np.dot("
-            f"np.ascontiguousarray({left}), np.ascontiguousarray({right}))"
-        )
-    else:
-        _write_dot_loops(node, left, right, writer)
+    name = writer.define(out, "dot")
+    if not is_blas:
+        _write_dot_loops(node, name, writer)
+        return True
+    lengths = [f"{left}.shape[{axis}]" for axis in range(x.type.ndim)]
+    lengths += [f"{right}.shape[{axis}]" for axis in range(1, y.type.ndim)]
+    # A call of BLAS, and the copies that it may need, cost more than a small
+    # product; an outer product is a loop in any case.
+    small = f"{' * '.join(lengths)} <= {_SMALL_PRODUCT} or {inner} == 1"
+    with writer.block(f"if {small}:"):
+        _write_dot_loops(node, name, writer)
+    with writer.block("else:"):
+        writer.emit(f"{name} = np.dot(np.ascontiguousarray({left}), np.ascontiguousarray({right}))")
     return True
 
 
-def _write_dot_loops(node: Apply, left: str, right: str, writer: Writer) -> None:
-    """Write a product of integers, or of unlike dtypes, in the dtype of the result."""
+def _write_dot_loops(node: Apply, name: str, writer: Writer) -> None:
+    """Write a product, computed in the dtype of the result."""
     x, y = node.inputs
     (out,) = node.outputs
+    left, right = writer.name(x), writer.name(y)
     dtype = out.type.dtype
-    rows = [(writer.fresh("i"), f"{left}.shape[0]")] if x.type.ndim == 2 else []
-    columns = [(writer.fresh("j"), f"{right}.shape[1]")] if y.type.ndim == 2 else []
-    free = [*rows, *columns]
-    name = writer.define(out, "dot")
-    if free:
-        shape = ", ".join(length for _, length in free)
-        writer.emit(f"{name} = np.empty(({shape},), {numpy_dtype(dtype)})")
-    k, total = writer.fresh("k"), writer.fresh("total")
-    a = f"{left}[{', '.join([*(i for i, _ in rows), k])}]"
-    b = f"{right}[{', '.join([k, *(j for j, _ in columns)])}]"
-    product = f"{Operand(a, x.type.dtype).to(dtype)} * {Operand(b, y.type.dtype).to(dtype)}"
+    row = [writer.fresh("i")] if x.type.ndim == 2 else []
+    column = [writer.fresh("j")] if y.type.ndim == 2 else []
+    k = writer.fresh("k")
+    a = Operand(f"{left}[{', '.join([*row, k])}]", x.type.dtype).to(dtype)
+    b = Operand(f"{right}[{', '.join([k, *column])}]", y.type.dtype).to(dtype)
+    target = f"{name}[{', '.join([*row, *column])}]" if row or column else name
+    zero = writer.literal(np.zeros((), dtype)[()])
+    if row or column:
+        shape = [f"{left}.shape[0]"] * len(row) + [f"{right}.shape[1]"] * len(column)
+        writer.emit(f"{name} = np.full(({', '.join(shape)},), {zero}, {numpy_dtype(dtype)})")
+    else:
+        writer.emit(f"{name} = {zero}")
+    loops = [(i, f"{left}.shape[0]") for i in row] + [(k, f"{right}.shape[0]")]
+    loops += [(j, f"{right}.shape[1]") for j in column]
     with ExitStack() as nest:
-        for index, length in free:
+        for index, length in loops:
             nest.enter_context(writer.block(f"for {index} in range({length}):"))
-        writer.emit(f"{total} = {writer.literal(np.zeros((), dtype)[()])}")
-        with writer.block(f"for {k} in range({right}.shape[0]):"):
-            writer.emit(f"{total} = {numpy_dtype(dtype)}({total} + {product})")
-        if free:
-            writer.emit(f"{name}[{', '.join(index for index, _ in free)}] = {total}")
-    if not free:
-        writer.emit(f"{name} = {total}")
+        writer.emit(f"{target} = {numpy_dtype(dtype)}({target} + {a} * {b})")
 
 
 def _dot_message(columns: int, rows: int) -> str:

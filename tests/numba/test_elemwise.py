@@ -270,6 +270,23 @@ def test_reductions(dtype):
         np.testing.assert_allclose(got, wanted.astype(got.dtype), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64"])
+@pytest.mark.parametrize("size", [0, 1, 3, 40])
+def test_products_small_and_large(dtype, size):
+    m, n = at.matrix("m", dtype=dtype), at.matrix("n", dtype=dtype)
+    u, v = at.vector("u", dtype=dtype), at.vector("v", dtype=dtype)
+    rng = np.random.default_rng(3)
+    values = [rng.integers(-4, 5, shape) for shape in [(5, size), (size, 7), size, size]]
+    a, b, c, d = (value.astype(dtype) for value in values)
+    outputs = [at.dot(m, n), at.dot(m, u), at.dot(u, n), at.dot(u, v), at.dot(n.T, m.T)]
+    expected = [a @ b, a @ c, c @ b, c @ d, b.T @ a.T]
+    for got, wanted in zip(evaluate([m, n, u, v], outputs, a, b, c, d), expected):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    with pytest.raises(ValueError, match="Shape mismatch"):
+        evaluate([m, u], at.dot(m, u), a, np.zeros(size + 1, dtype))
+
+
 def test_reductions_of_nothing():
     x = at.dmatrix("x")
     total, product = evaluate([x], [x.sum(), x.prod(axis=0)], np.zeros((0, 2)))
