@@ -21,10 +21,10 @@ from aesara.tensor.shape import Shape, Shape_i
 from aesara.tensor.subtensor import Subtensor
 from aesara.tensor.type import TensorType
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.errors import UnsupportedOpError, describe_node, origin_of
 from fixed_modes.jax import concrete
 from fixed_modes.jax.dispatch import jax_lower
-from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.frame import Frame, NeedsConcrete, described, is_concrete
 from fixed_modes.jax.ifelse import lower_ifelse
 from fixed_modes.jax.lazy import Schedule, schedule
 from fixed_modes.jax.padded import KnownLength, PaddedTrace
@@ -73,6 +73,7 @@ def run_nodes(frame: Frame, nodes: Sequence[Apply], plan: Schedule) -> None:
 
 
 def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
+    n_checks = len(frame.checks.errors)
     try:
         if isinstance(node.op, IfElse):
             outputs = lower_ifelse(frame, node, plan, run_nodes)
@@ -83,6 +84,7 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
                 outputs = concrete.perform(node, values)
             else:
                 outputs = jax_lower(node.op, node, values, frame)
+        frame.checks.locate(n_checks, node, frame.scans)
         return [conform(variable, value) for variable, value in zip(node.outputs, outputs)]
     except NeedsConcrete as need:
         need.where = need.where or describe_node(node, frame.scans)
@@ -90,7 +92,7 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
     except UnsupportedOpError:
         raise
     except Exception as exc:
-        if getattr(exc, "describes_its_node", False):
+        if origin_of(exc) is not None:
             raise
         raise _explained(exc, node, frame) from exc
 
@@ -123,26 +125,18 @@ def conform(variable: Variable, value: Any) -> Any:
 
 def _explained(exc: Exception, node: Apply, frame: Frame) -> Exception:
     """Make an error of the type that FAST_RUN would raise, which names the node."""
-    text = f"{exc}\n{describe_node(node, frame.scans)}"
     tracer_errors = (
         jax.errors.ConcretizationTypeError,
         jax.errors.TracerArrayConversionError,
         jax.errors.TracerIntegerConversionError,
         jax.errors.NonConcreteBooleanIndexError,
     )
-    explained: Exception
     if isinstance(exc, (NotImplementedError, *tracer_errors)):
         return UnsupportedOpError(
             "JAX_FIXED can't convert this op, or not with values that are known "
-            f"only when the function runs.\n{text}"
+            f"only when the function runs.\n{exc}\n{describe_node(node, frame.scans)}"
         )
     if isinstance(exc, TypeError):
         # Aesara has checked the types; JAX also says so where shapes mismatch.
-        explained = ValueError(text)
-    else:
-        try:
-            explained = type(exc)(text)
-        except Exception:
-            return exc
-    explained.describes_its_node = True  # type: ignore[attr-defined]
-    return explained
+        exc = ValueError(str(exc))
+    return described(exc, node, frame.scans)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
 import numpy as np
-from aesara.graph.basic import Constant, Variable
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.tensor.random.type import RandomType
 
+from fixed_modes.errors import describe_node, with_origin
 from fixed_modes.jax.rng import key_from_rng
 
 
@@ -45,6 +47,32 @@ class Checks:
         """Raise ``error()`` after the run if the traced boolean `failed` is true."""
         self.failed.append(failed)
         self.errors.append(error)
+
+    def locate(self, first: int, node: Apply, scans: tuple[str, ...]) -> None:
+        """Say where the errors from number `first` on come from, unless that is known."""
+        for index in range(first, len(self.errors)):
+            if not isinstance(self.errors[index], Located):
+                self.errors[index] = Located(self.errors[index], node, scans)
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Makes the error of a check, with the description of the node that checks."""
+
+    error: Callable[[], Exception]
+    node: Apply
+    scans: tuple[str, ...]
+
+    def __call__(self) -> Exception:
+        return described(self.error(), self.node, self.scans)
+
+
+def described(exc: Exception, node: Apply, scans: tuple[str, ...]) -> Exception:
+    """Give an error of the same type that says at which node it happened, if it can be made."""
+    # A type that takes other arguments stays without a description.
+    with suppress(Exception):
+        exc = type(exc)(f"{exc}\n{describe_node(node, scans)}")
+    return with_origin(exc, node)
 
 
 @dataclass

@@ -294,11 +294,12 @@ def check_division(node: Apply, scalar_op: Any, values: Sequence[Any], frame: Fr
     if not isinstance(scalar_op, (aes.FloorDivide, aes.Mod)) or out_dtype(node).kind not in "iu":
         return
     divisor = values[1]
+    what = "modulo" if isinstance(scalar_op, aes.Mod) else "division"
+    message = f"integer {what} by zero"
     if not is_concrete(divisor):
-        failed = (divisor == 0).any()
-        frame.checks.add(failed, lambda: ZeroDivisionError("integer division by zero"))
+        frame.checks.add((divisor == 0).any(), lambda: ZeroDivisionError(message))
     elif not np.all(divisor):
-        raise ZeroDivisionError("integer division by zero")
+        raise ZeroDivisionError(message)
 
 
 def lower_composite(op: aes.Composite, values: Sequence[Any], frame: Frame) -> list[Any]:

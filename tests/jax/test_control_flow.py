@@ -106,6 +106,25 @@ def test_failed_check_in_a_loop_raises(evaluate):
         f(np.array([1.0, -1.0, 1.0]))
 
 
+@pytest.mark.parametrize("place", ["index", "assert", "loop", "known index"])
+def test_error_at_run_time_names_its_node(place):
+    x, k, v = at.dvector("x"), at.lscalar("k"), at.lvector("v")
+    start = at.constant(np.int64(9))
+    looped, _ = aesara.scan(lambda i, s: (s + 1) % i, [v], [start], name="my_loop")
+    out, error, texts = {
+        "index": (x[k] * 2.0, IndexError, ["out of bounds", "Op: Subtensor", "Inputs: x"]),
+        "assert": (Assert("negative")(x, k > 0), AssertionError, ["negative", "Op: Assert"]),
+        "loop": (looped, ZeroDivisionError, ["integer modulo by zero", "Inside: my_loop"]),
+        "known index": (x[5] * 2.0, IndexError, ["index 5 is out", "Op: Subtensor"]),
+    }[place]
+    f = aesara.function([x, k, v], out, mode="JAX_FIXED", on_unused_input="ignore")
+    with pytest.raises(error) as caught:
+        f(np.ones(3), -9, np.array([1, 0]))
+    message = str(caught.value)
+    for text in [*texts, "Apply node that caused the error"]:
+        assert text in message
+
+
 def test_shape_that_is_asserted(evaluate):
     x, k = at.dvector("x"), at.lscalar("k")
     out = at.specify_shape(x, (k,)) * 2.0
