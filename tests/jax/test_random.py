@@ -381,3 +381,26 @@ def test_distribution_without_a_sampler_is_refused_by_name(evaluate):
 
     with pytest.raises(NotImplementedError, match="no sampler for odd"):
         evaluate([], Odd()(1.0, rng=aesara.shared(np.random.default_rng(0))))
+
+
+REFUSED = ["normal", "lognormal", "laplace", "logistic", "exponential", "rayleigh", "weibull"]
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "vonmises"])
+@pytest.mark.parametrize("place", ["outside", "in a loop"])
+def test_negative_scale_is_refused_as_in_numpy(name, place):
+    op, v = getattr(aer, name), at.dvector("v")
+    location = [0.0] * (len(op.ndims_params) - 1)
+    with pytest.raises(ValueError, match="< 0") as refused:
+        getattr(np.random.default_rng(0), name)(*location, -1.0)
+    rng = aesara.shared(np.random.default_rng(0))
+
+    def step(scale):
+        following, draw = op(*location, scale, rng=rng).owner.outputs
+        return draw, {rng: following}
+
+    out, updates = aesara.scan(step, [v]) if place == "in a loop" else step(v)
+    f = aesara.function([v], out, updates=updates, mode="JAX_FIXED")
+    assert np.isfinite(f(np.ones(3))).all()
+    with pytest.raises(ValueError, match=str(refused.value)):
+        f(np.array([1.0, -1.0, 1.0]))
