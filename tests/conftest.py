@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+
+from fixed_modes.cli.flags import without_c_scans
+
+# Before Aesara is imported, and for the processes that tests start.
+os.environ["AESARA_FLAGS"] = without_c_scans(os.environ.get("AESARA_FLAGS", ""))
 
 import aesara
 import pytest

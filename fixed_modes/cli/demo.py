@@ -21,7 +21,7 @@ from fixed_modes.cli.claims import (
     speed_ratio,
 )
 from fixed_modes.cli.console import make_console, new_table, show_progress
-from fixed_modes.cli.flags import MODES
+from fixed_modes.cli.flags import MODES, without_c_scans
 from fixed_modes.cli.versions import find_versions
 
 if TYPE_CHECKING:
@@ -72,18 +72,22 @@ def measure(count: int) -> tuple[Outcome, dict[str, ModeResults]]:
     tuple
         Whether stock Numba can be imported without help, and the results by mode.
     """
+    flags = without_c_scans(os.environ.get("AESARA_FLAGS", ""))
+    environment = {**os.environ, "AESARA_FLAGS": flags}
     modes = (*STOCK_MODES, *MODES)
     whats = ("report A", "report B", f"{count:,} draws")
     with show_progress(1 + len(modes) * len(whats)) as progress:
         progress(0, "stock NUMBA, imported as it is")
-        (stock_import,) = run_jobs([Job(f"{_REPORTS}:import_stock_numba", {})], _TIMEOUT)
+        job = Job(f"{_REPORTS}:import_stock_numba", {})
+        (stock_import,) = run_jobs([job], _TIMEOUT, environment=environment)
         results = {}
         for number, mode in enumerate(modes):
 
             def on_start(index: int, mode: str = mode, done: int = 1 + number * 3) -> None:
                 progress(done + index, f"{mode}: {whats[index]}")
 
-            results[mode] = ModeResults(*run_jobs(_jobs(mode, count), _TIMEOUT, on_start))
+            outcomes = run_jobs(_jobs(mode, count), _TIMEOUT, on_start, environment)
+            results[mode] = ModeResults(*outcomes)
     return stock_import, results
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 #: The modes of this package, the default first.
 MODES = ("NUMBA_FIXED", "JAX_FIXED")
@@ -31,5 +32,27 @@ def with_mode(flags: str, mode: str) -> str:
     return ",".join([*kept, f"mode={mode}"])
 
 
+def without_c_scans(flags: str) -> str:
+    """Return `flags` so that Aesara runs scans where its C code for them can't be compiled.
+
+    That is on Python 3.12 and newer.  There FAST_RUN has to do without a
+    compiler, unless `flags` names one.
+
+    Examples
+    --------
+    >>> without_c_scans("cxx=clang++")
+    'cxx=clang++'
+    """
+    given = _FLAG.findall(flags)
+    runs_c_scans = sys.hexversion < 0x030C0000
+    if runs_c_scans or any(_is_flag(flag, "cxx") for flag in given):
+        return flags
+    return ",".join([*given, "cxx="])
+
+
 def _is_mode(flag: str) -> bool:
-    return flag.strip().lstrip("\"'").startswith("mode=")
+    return _is_flag(flag, "mode")
+
+
+def _is_flag(flag: str, name: str) -> bool:
+    return flag.strip().lstrip("\"'").startswith(f"{name}=")
