@@ -4,7 +4,7 @@
 ``numba.core.decorators._jit(..., impl_kind="generated")``.  Numba 0.59 removed
 that kind, so the import fails there.  For the time of the import alone `_jit`
 also understands it, with an equivalent built on `numba.extending.overload`.
-The dispatch also swaps LLVM pass managers that Numba 0.62 no longer has, to
+The dispatch also swaps LLVM pass managers that newer Numbas do not have, to
 optimise reductions harder; there it goes without.  Numba itself is the same
 before and after.
 """
