@@ -4,7 +4,8 @@ Two things have to happen, at two moments of ``import aesara``:
 
 * after ``aesara.configparser`` is loaded and before the configuration variables
   are added, so that a mode name from ``AESARA_FLAGS`` or ``.aesararc`` is accepted,
-  and so that Aesara can be imported at all on Python 3.12;
+  and the flags of `fixed_modes.config` are, and so that Aesara can be imported at
+  all on Python 3.12;
 * after all of Aesara is loaded, so that there are classes to build the modes from.
 
 The finder in the module ``_fixed_modes_startup`` calls the two functions for it.
@@ -19,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import _fixed_modes_startup
+from fixed_modes.config import add_flags
 
 MODE_NAMES = ("NUMBA_FIXED", "JAX_FIXED")
 
@@ -48,7 +50,10 @@ def hook_is_active() -> bool:
 
 
 def configparser_is_loaded(configparser: ModuleType) -> None:
-    """Catch the calls that add the configuration variables ``mode`` and ``blas__ldflags``."""
+    """Catch the calls that add the configuration variables ``mode`` and ``blas__ldflags``.
+
+    Ours are added before ``mode``.
+    """
     parser = configparser.AesaraConfigParser
     stock_add = parser.add
     awaited = {"mode": accept_mode_names, "blas__ldflags": do_without_numpy_distutils}
@@ -56,6 +61,7 @@ def configparser_is_loaded(configparser: ModuleType) -> None:
     @wraps(stock_add)
     def add(self: Any, name: str, doc: str, configparam: Any, in_c_key: bool = True) -> Any:
         if name in awaited:
+            add_flags(self, configparser, stock_add)
             awaited.pop(name)(configparam)
             if not awaited and parser.add is add:
                 parser.add = stock_add
@@ -65,14 +71,16 @@ def configparser_is_loaded(configparser: ModuleType) -> None:
 
 
 def aesara_is_loaded() -> None:
-    """Make ``aesara.config.mode`` accept the names, and register the modes."""
+    """Register the modes, and make Aesara's configuration know their names and our flags."""
     # Waits, where another thread is in the middle of importing it.
     import aesara
+    from aesara import configparser
 
     from fixed_modes import modes
 
     modes.register()
     accept_mode_names(type(aesara.config).__dict__["mode"])
+    add_flags(aesara.config, configparser, type(aesara.config).add)
 
 
 def accept_mode_names(param: Any) -> None:

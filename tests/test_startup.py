@@ -32,6 +32,8 @@ STAND_IN = {
                 self._apply = apply
                 self.default = self._default = default
 
+        TypedParam = ConfigParam
+
         class AesaraConfigParser:
             def add(self, name, doc, configparam, in_c_key=True):
                 setattr(type(self), name, configparam)
