@@ -14,7 +14,7 @@ from typing import Any
 from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.broadcasting import write_step
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.writer import Shape, Writer
 
 
 def write_assignment(
@@ -26,6 +26,8 @@ def write_assignment(
     fixed: str = "",
     sign: str = "=",
     message: Callable[[int, int], str] | None = None,
+    target_shape: Shape = (),
+    value_shape: Shape = (),
 ) -> None:
     """Write ``target[fixed] = value`` for an array `value`, which may be broadcast.
 
@@ -43,6 +45,8 @@ def write_assignment(
         ``=`` or ``+=``.
     message
         What to say of a value whose length (first) does not fit (second).
+    target_shape, value_shape
+        What is known of the lengths of the free axes, and of the value.
     """
     skipped = 1 if fixed else 0
     lead = free_axes - value_type.ndim
@@ -50,8 +54,11 @@ def write_assignment(
     positions = ["0"] * max(-lead, 0)
     for axis in range(max(lead, 0), free_axes):
         own_axis = axis - lead
-        if value_type.broadcastable[own_axis]:
+        fit = _known_fit(target_shape[axis:][:1], value_shape[own_axis:][:1], writer)
+        if value_type.broadcastable[own_axis] or fit == 0:
             positions.append("0")
+        elif fit == 1:
+            positions.append(indices[axis])
         else:
             length = f"{target}.shape[{axis + skipped}]"
             own = f"{value}.shape[{own_axis}]"
@@ -63,6 +70,27 @@ def write_assignment(
             nest.enter_context(writer.block(loop))
         place = ", ".join([fixed, *indices] if fixed else indices)
         writer.emit(f"{target}[{place}] {sign} {value}[{', '.join(positions)}]")
+
+
+def write_copied_row(
+    writer: Writer, target: str, source: str, row: str, lengths: list[str]
+) -> None:
+    """Write ``target[row] = source[row]`` for rows of the same lengths."""
+    indices = [writer.fresh("k") for _ in lengths]
+    with ExitStack() as nest:
+        for index, length in zip(indices, lengths):
+            nest.enter_context(writer.block(f"for {index} in range({length}):"))
+        place = ", ".join([row, *indices])
+        writer.emit(f"{target}[{place}] = {source}[{place}]")
+
+
+def _known_fit(target: Shape, value: Shape, writer: Writer) -> int | None:
+    """Decide how far a value moves along an axis in a step; None where code has to find out."""
+    if not target or not value or target[0] is None or value[0] is None:
+        return None
+    if writer.plan.equal(value[0], target[0]):
+        return 1
+    return 0 if writer.plan.decide("{} == 1", value[0]) else None
 
 
 def write_fill(writer: Writer, target: str, ndim: int, value: str, sign: str = "=") -> None:

@@ -12,12 +12,10 @@ from aesara.graph.fg import FunctionGraph
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 
 from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
-from fixed_modes.numba.writer import Writer, is_machine_scalar
-
-
-def numpy_dtype(dtype: str) -> str:
-    """Give the expression for a dtype in generated code."""
-    return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+from fixed_modes.numba.allocation import allocate, has_destination
+from fixed_modes.numba.copying import write_fill
+from fixed_modes.numba.plan import Known
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
 # -- Elemwise --------------------------------------------------------------
@@ -53,6 +51,8 @@ class _Element:
         self.text: str
         #: For each axis of the loops, the name of how far this input moves, if it may stay.
         self.steps: dict[int, str] = {}
+        #: The axes along which this input has one element, which is used throughout.
+        self.stretched: set[int] = set()
         self.dtype = variable.type.dtype
         self.axes: list[Any] = list(range(variable.type.ndim))
         self.broadcast = variable.type.broadcastable
@@ -83,13 +83,17 @@ class _Element:
     def static_length(self, axis: int) -> int | None:
         return None if self.is_scalar else self.variable.type.shape[self.axes.index(axis)]
 
+    def known_length(self, axis: int, writer: Writer) -> Known | None:
+        """Give the length along an axis that this input has, where it is known."""
+        return writer.shape(self.variable)[self.axes.index(axis)]
+
     def read(self, indices: list[str]) -> str:
         if self.is_scalar:
             return self.text
         return f"{self.text}[{', '.join(self._index(axis, indices) for axis in self.axes)}]"
 
     def _index(self, axis: int | None, indices: list[str]) -> str:
-        if axis is None or self.broadcast[axis]:
+        if axis is None or self.broadcast[axis] or axis in self.stretched:
             return "0"
         step = self.steps.get(axis)
         return f"{indices[axis]} * {step}" if step else indices[axis]
@@ -130,22 +134,21 @@ def _has_expression(node: Apply) -> bool:
 
 
 def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
-    in_place = op.inplace_pattern
+    in_place = {n: i for n, i in op.inplace_pattern.items()
+                if not has_destination(node.outputs[n], writer)}
     elements = [
         # What is overwritten must be the array itself.
         _Element(i, writer) if n not in in_place.values() else _plain_element(i, writer)
         for n, i in enumerate(node.inputs)
     ]
     rigid = set(in_place.values())
-    lengths = _write_lengths(elements, node.outputs[0].type.ndim, rigid, writer)
+    lengths = _write_lengths(elements, node.outputs[0], rigid, writer)
     results = []
     for n, out in enumerate(node.outputs):
         if n in in_place:
             writer.bind(out, writer.name(node.inputs[in_place[n]]))
         else:
-            name = writer.define(out, "elemwise")
-            shape = f"({', '.join(lengths)},)"
-            writer.emit(f"{name} = np.empty({shape}, {numpy_dtype(out.type.dtype)})")
+            allocate(out, lengths, "elemwise", writer)
         results.append(writer.name(out))
     indices = [writer.fresh("i") for _ in lengths]
     with ExitStack() as nest:
@@ -160,7 +163,7 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
 def _plain_element(variable: Variable, writer: Writer) -> _Element:
     element = _Element.__new__(_Element)
     element.dtype = variable.type.dtype
-    element.steps = {}
+    element.steps, element.stretched = {}, set()
     element.axes = list(range(variable.type.ndim))
     element.broadcast = variable.type.broadcastable
     element.text, element.is_scalar, element.variable = writer.name(variable), False, variable
@@ -177,7 +180,7 @@ def _read(element: _Element, indices: list[str], writer: Writer) -> Operand:
 
 
 def _write_lengths(
-    elements: list[_Element], ndim: int, rigid: set[int], writer: Writer
+    elements: list[_Element], out: Variable, rigid: set[int], writer: Writer
 ) -> list[str]:
     """Name the lengths of the loops; say how far each input moves in a step.
 
@@ -185,15 +188,43 @@ def _write_lengths(
     length, but not one that the result is written to (`rigid`).
     """
     lengths = []
-    for axis in range(ndim):
+    for axis in range(out.type.ndim):
         sized = [(n, e) for n, e in enumerate(elements) if e.length(axis) is not None]
         if not sized:
             lengths.append("1")
+            continue
+        known = _known_length(axis, sized, writer.shape(out)[axis], rigid, writer)
+        if known is not None:
+            lengths.append(known)
             continue
         # One whose length is certain decides.
         sized.sort(key=lambda pair: (pair[0] not in rigid, pair[1].static_length(axis) is None))
         lengths.append(_write_length(axis, sized, rigid, writer))
     return lengths
+
+
+def _known_length(
+    axis: int,
+    sized: list[tuple[int, _Element]],
+    length: Known | None,
+    rigid: set[int],
+    writer: Writer,
+) -> str | None:
+    """Give the length of a loop where all is known of it; None where code has to find out."""
+    if length is None:
+        return None
+    stretched = []
+    for n, element in sized:
+        own = element.known_length(axis, writer)
+        if own is None:
+            return None
+        if not writer.plan.equal(own, length):
+            if n in rigid:
+                return None
+            stretched.append(element)
+    for element in stretched:
+        element.stretched.add(axis)
+    return writer.parameter(length)
 
 
 def _write_length(
@@ -284,19 +315,27 @@ def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
     start = _identity(op, acc_dtype, writer)
     if isinstance(op.scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum)):
         for axis in axes:
+            known = writer.shape(x)[axis]
+            if known is not None and writer.plan.decide("{} > 0", known):
+                continue
             with writer.block(f"if {source}.shape[{axis}] == 0:"):
                 writer.emit_failure(ValueError, empty_reduction_message(str(op.scalar_op), axis))
-    total = writer.fresh(out.name or "total")
-    if kept:
+    if kept and acc_dtype == dtype:
+        lengths = [writer.length(x, axis) for axis in kept]
+        total = allocate(out, lengths, "total", writer)
+        write_fill(writer, total, len(kept), start)
+    elif kept:
+        total = writer.fresh(out.name or "total")
         shape = ", ".join(f"{source}.shape[{axis}]" for axis in kept)
         writer.emit(f"{total} = np.full(({shape},), {start}, {numpy_dtype(acc_dtype)})")
     else:
+        total = writer.fresh(out.name or "total")
         writer.emit(f"{total} = {start}")
     indices = [writer.fresh("i") for _ in range(ndim)]
     target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
     with ExitStack() as nest:
         for axis, index in enumerate(indices):
-            nest.enter_context(writer.block(f"for {index} in range({source}.shape[{axis}]):"))
+            nest.enter_context(writer.block(f"for {index} in range({writer.length(x, axis)}):"))
         element = writer.fresh(f"{source}_e")
         writer.emit(f"{element} = {source}[{', '.join(indices)}]")
         operands = [

@@ -61,12 +61,15 @@ from fixed_modes.numba.elemwise import (
     write_elemwise,
     write_reduction,
 )
+from fixed_modes.numba.elements import arrays_of, write_small
+from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.scan_parts import copy_generator
+from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
 from fixed_modes.numba.split import write_split
 from fixed_modes.numba.subtensor import (
@@ -102,24 +105,39 @@ def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
         for node in order:
             if regions[node] == region:
                 with writer.at_node(node):
-                    writer.emit(f"# {node.op}".replace("\n", " "))
                     if isinstance(node.op, IfElse):
+                        writer.emit(f"# {node.op}")
                         write_ifelse(node, region)
                     else:
-                        lower(node.op, node, fgraph, writer)
+                        _write_node(node, fgraph, writer)
 
     def write_ifelse(node: Apply, region: Region) -> None:
         names = [writer.fresh(out.name or "chosen") for out in node.outputs]
+        outside, writer.is_in_branch = writer.is_in_branch, True
         for branch, header in enumerate((f"if {writer.name(node.inputs[0])}:", "else:")):
             with writer.block(header):
                 write_region(Region(node, branch, region.path))
                 for n, name in enumerate(names):
                     value = node.inputs[1 + branch * node.op.n_outs + n]
                     writer.emit(f"{name} = {_own_value(value, writer)}")
+        writer.is_in_branch = outside
         for out, name in zip(node.outputs, names):
             writer.bind(out, name)
 
     write_region(WHOLE_GRAPH)
+
+
+def _write_node(node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    """Write what a node needs: nothing where its value is known, or a view of something."""
+    op = node.op
+    if fold(op, node, writer):
+        return
+    note_shapes(op, node, writer)
+    writer.emit(f"# {op}".replace("\n", " "))
+    if write_small(op, node, fgraph, writer):
+        return
+    with arrays_of(node.inputs, writer):
+        lower(op, node, fgraph, writer)
 
 
 def _own_value(value: Variable, writer: Writer) -> str:
@@ -152,7 +170,7 @@ def call_stock_conversion(op: Op, node: Apply, writer: Writer) -> None:
     UnsupportedOpError
         If there is no conversion.
     """
-    if node in writer.in_python:
+    if node in writer.findings.in_python:
         call_perform(op, node, writer)
         return
     writer.converted.add(node)
@@ -225,6 +243,13 @@ _ALWAYS_IN_PYTHON = (RandomVariable, AdvancedSubtensor, AdvancedIncSubtensor)
 
 
 def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
+    conversions = writer.findings.conversions
+    if node not in conversions:
+        conversions[node] = _convert(op, node, writer)
+    return conversions[node]
+
+
+def _convert(op: Op, node: Apply, writer: Writer) -> Any:
     from aesara.link.numba.dispatch.basic import _numba_funcify, numba_funcify
 
     is_native = _numba_funcify.dispatch(type(op)) is not _numba_funcify.dispatch(Op)
@@ -254,6 +279,9 @@ def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
 
 
 def _warn_of_python(op: Op, node: Apply, writer: Writer) -> None:
+    if node in writer.findings.warned:
+        return
+    writer.findings.warned.add(node)
     warnings.warn(
         f"NUMBA_FIXED runs {op} in Python at every call, which is slow.\n"
         f"{describe_node(node, writer.scans)}",
@@ -273,7 +301,10 @@ def _register(*ops: type) -> Callable:
 
 @_register(ViewOp, Identity, ScalarFromTensor, TensorFromScalar, Unbroadcast)
 def _lower_view(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
-    writer.bind(node.outputs[0], writer.name(node.inputs[0]))
+    if isinstance(node.inputs[0], Constant):
+        writer.bind(node.outputs[0], writer.name(node.inputs[0]))
+    else:
+        writer.share(node.outputs[0], writer.facts(node.inputs[0]))
 
 
 @_register(ScalarOp)
@@ -371,14 +402,16 @@ for _op, _write in {
 def _lower_op_from_graph(
     op: OpFromGraph, node: Apply, fgraph: FunctionGraph, writer: Writer
 ) -> None:
-    arguments = [writer.name(outer) for outer in node.inputs]
+    arguments = [writer.facts_of_value(outer) for outer in node.inputs]
     with writer.inside_scan(str(op)), writer.inner_scope():
-        for inner, name in zip(op.fgraph.inputs, arguments):
-            writer.bind(inner, name)
+        for inner, facts in zip(op.fgraph.inputs, arguments):
+            writer.share(inner, facts)
         lower_graph(op.fgraph, writer)
+        shapes = [writer.facts(out).shape for out in op.fgraph.outputs]
         results = _own_results(op.fgraph, writer)
-    for outer, name in zip(node.outputs, results):
+    for outer, name, shape in zip(node.outputs, results, shapes):
         writer.bind(outer, name)
+        writer.facts(outer).shape = shape
 
 
 def _own_results(inner_graph: FunctionGraph, writer: Writer) -> list[str]:

@@ -7,6 +7,8 @@ where the present step writes; a tap of -1 is the row before it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Callable
 
 from aesara.graph.basic import Apply, Variable
@@ -17,9 +19,17 @@ from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
-from fixed_modes.numba.scan_parts import Buffer, Carried, Trace, copy_generator, write_row
+from fixed_modes.numba.plan import Known
+from fixed_modes.numba.scan_parts import (
+    Buffer,
+    Carried,
+    Steps,
+    Trace,
+    copy_generator,
+    write_row,
+)
 from fixed_modes.numba.subtensor import integer
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
 
 
@@ -28,7 +38,7 @@ class ScanLoop:
 
     def __init__(self, op: Scan, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
         self.op, self.node, self.fgraph, self.writer = op, node, fgraph, writer
-        self.steps = ""
+        self.steps = Steps("", None)
         self.done = ""
         self.step = ""
         self.buffers = [*self._mit_mots(), *self._states()]
@@ -87,6 +97,7 @@ class ScanLoop:
                 taps_out=(0,),
                 results=[result],
                 may_destroy=info.n_mit_mot + index in op.destroy_map,
+                may_break=info.as_while,
             )
             for index, (outer, taps_in, result) in enumerate(zip(outers, taps, results))
         ]
@@ -96,60 +107,81 @@ class ScanLoop:
     def write(self, lower_graph: Callable[[FunctionGraph, Writer], None]) -> None:
         """Write the checks, the allocations, the loop and the outer outputs."""
         writer = self.writer
-        sequences = self._write_checks()
-        outside = [writer.name(v) for v in self.op.outer_non_seqs(self.node.inputs)]
+        self._write_checks()
+        sequences = [(writer.name(v), writer.shape(v)) for v in self._outer_sequences()]
+        outside = [writer.facts_of_value(v) for v in self.op.outer_non_seqs(self.node.inputs)]
+        writer.mark()
         for traced in self._traced():
             traced.allocate(writer, self.steps)
         self.step = writer.fresh("step")
-        self.done = self.steps
+        self.done = self.steps.text
         if self.op.info.as_while:
             self.done = writer.fresh("steps_done")
-            writer.emit(f"{self.done} = {self.steps}")
-        carried = [(c.outer, writer.name(c.outer)) for c in self.carried]
+            writer.emit(f"{self.done} = {self.steps.text}")
+        carried = [(c.outer, writer.facts_of_value(c.outer)) for c in self.carried]
         with writer.inside_scan(str(self.op)), writer.inner_scope():
-            for outer, name in carried:
-                writer.bind(outer, name)
+            for outer, facts in carried:
+                writer.share(outer, facts)
             for part in self.carried:
                 part.allocate(writer)
-            for inner, name in zip(self.op.inner_non_seqs(self.op.inner_inputs), outside):
-                writer.bind(inner, name)
-            with writer.block(f"for {self.step} in range({self.steps}):"):
+            for inner, facts in zip(self.op.inner_non_seqs(self.op.inner_inputs), outside):
+                writer.share(inner, replace(facts, is_fixed=True))
+            with writer.loop(f"for {self.step} in range({self.steps.text}):"):
                 self._write_step(sequences, lower_graph)
-        self._write_outputs()
+            trace_shapes = [self._row_shape(trace.result) for trace in self.traces]
+        writer.unmark()
+        self._write_outputs(trace_shapes)
 
-    def _write_checks(self) -> list[str]:
-        writer = self.writer
-        self.steps = writer.fresh("n_steps")
-        writer.emit(f"{self.steps} = {integer(self.node.inputs[0], writer)}")
-        with writer.block(f"if {self.steps} < 0:"):
-            writer.emit_failure(
-                IndexError,
-                lambda n: f"Scan was asked to run for negative number of step {n}",
-                self.steps,
-            )
-        names = []
-        for index, sequence in enumerate(self.op.outer_seqs(self.node.inputs)):
+    def _row_shape(self, result: Variable) -> Shape:
+        return self.writer.shape(result) if result.type.ndim else ()
+
+    def _outer_sequences(self) -> list[Variable]:
+        return list(self.op.outer_seqs(self.node.inputs))
+
+    def _write_checks(self) -> None:
+        writer, plan = self.writer, self.writer.plan
+        known = writer.known(self.node.inputs[0])
+        text = integer(self.node.inputs[0], writer)
+        if known is None:
+            text = writer.fresh("n_steps")
+            writer.emit(f"{text} = {integer(self.node.inputs[0], writer)}")
+        self.steps = Steps(text, known)
+        if known is None or plan.decide("{} < 0", known):
+            with writer.block(f"if {text} < 0:"):
+                writer.emit_failure(
+                    IndexError,
+                    lambda n: f"Scan was asked to run for negative number of step {n}",
+                    text,
+                )
+        for index, sequence in enumerate(self._outer_sequences()):
+            length = writer.shape(sequence)[0]
+            if known is not None and length is not None:
+                if not plan.decide("{} < {}", length, known):
+                    continue
             name = writer.name(sequence)
-            names.append(name)
-            with writer.block(f"if {name}.shape[0] < {self.steps}:"):
+            with writer.block(f"if {name}.shape[0] < {text}:"):
                 writer.emit_failure(
                     ValueError,
                     _short_sequence_message(index),
-                    self.steps,
+                    text,
                     *(f"{name}.shape[{axis}]" for axis in range(sequence.type.ndim)),
                 )
-        return names
 
     def _write_step(
-        self, sequences: list[str], lower_graph: Callable[[FunctionGraph, Writer], None]
+        self,
+        sequences: list[tuple[str, Shape]],
+        lower_graph: Callable[[FunctionGraph, Writer], None],
     ) -> None:
         writer, op = self.writer, self.op
-        for inner, sequence in zip(op.inner_seqs(op.inner_inputs), sequences):
+        for inner, (sequence, shape) in zip(op.inner_seqs(op.inner_inputs), sequences):
             writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {sequence}[{self.step}]")
+            if inner.type.ndim:
+                writer.facts(inner).shape = shape[1:]
         for traced in self._traced():
             traced.place(writer, self.step)
         for buffer in self.buffers:
             buffer.read(writer)
+        self._offer_destinations()
         lower_graph(op.fgraph, writer)
         for trace in self.traces:
             trace.write(writer, self.step)
@@ -160,6 +192,15 @@ class ScanLoop:
             with writer.block(f"if {writer.name(op.inner_outputs[-1])}:"):
                 writer.emit(f"{self.done} = {self.step} + 1", "break")
 
+    def _offer_destinations(self) -> None:
+        """Say which results may be written into their rows at once."""
+        destinations = self.writer.destinations
+        for buffer in self.buffers:
+            if not buffer.is_mit_mot and buffer.small_row is None and buffer.ndim > 1:
+                destinations.setdefault(buffer.results[0], partial(buffer.destination, self.writer))
+        for trace in self.traces:
+            destinations.setdefault(trace.result, partial(trace.destination, self.writer))
+
     def _write_states(self) -> None:
         """Write the new states; whatever aliases a row is copied before any row changes."""
         writer = self.writer
@@ -169,14 +210,23 @@ class ScanLoop:
             for tap, result in zip(buffer.taps_out, buffer.results)
         ]
         taken: set[Variable] = set()
-        values = [self._value_for_row(*row) for row in rows]
+        elements = [buffer.values(result, writer) for buffer, _, result in rows]
+        values = [
+            "" if e is not None else self._value_for_row(*row) for e, row in zip(elements, rows)
+        ]
         carried = [self._value_to_carry(part, taken) for part in self.carried]
-        for (buffer, tap, result), value in zip(rows, values):
-            row = buffer.row(tap, writer)
-            write_row(writer, buffer.name, row, value, result)
+        for (buffer, tap, result), numbers, value in zip(rows, elements, values):
+            if buffer.placed:
+                continue
+            if numbers is not None:
+                buffer.write_values(tap, numbers, writer)
+            else:
+                shape = self._row_shape(result)
+                row = buffer.row(tap, writer)
+                write_row(writer, buffer.name, row, value, result, buffer.row_shape, shape)
         moves = list(zip((part.name for part in self.carried), carried))
-        for (buffer, _, _), value in zip(rows, values):
-            moves += buffer.shift(value)
+        for (buffer, _, _), numbers in zip(rows, elements):
+            moves += buffer.shift(numbers)
         # All at once: two states may have swapped.
         if moves:
             names, new = zip(*moves)
@@ -184,11 +234,13 @@ class ScanLoop:
 
     def _value_for_row(self, buffer: Buffer, tap: int, result: Variable) -> str:
         value = self.writer.name(result)
-        if is_machine_scalar(result):
-            return value
         root, same_memory = memory_root(result)
         own_row = tap in buffer.taps_in and buffer.inputs[buffer.taps_in.index(tap)] is root
-        if not any(root in other.inputs for other in self.buffers) or (own_row and same_memory):
+        if (
+            buffer.placed
+            or not any(root in other.inputs for other in self.buffers)
+            or (own_row and same_memory)
+        ):
             return value
         return self._copied(value, ".copy()")
 
@@ -204,10 +256,8 @@ class ScanLoop:
                 return value
             return copy_generator(self.writer, value)
         if isinstance(part.result.type, TensorType) and part.result.type.ndim > 0:
-            root, _ = memory_root(part.result)
-            is_its_own = root not in taken and root not in self.op.inner_inputs
-            taken.add(root)
-            return value if is_its_own else f"{value}.copy()"
+            # The array of a result may be used again by the next step.
+            return f"{value}.copy()"
         return f"np.{part.result.type.dtype}({value})" if is_machine_scalar(part.result) else value
 
     def _copied(self, value: str, suffix: str) -> str:
@@ -217,30 +267,71 @@ class ScanLoop:
 
     # -- after the loop ---------------------------------------------------
 
-    def _write_outputs(self) -> None:
+    def _write_outputs(self, trace_shapes: list[Shape]) -> None:
         writer, outputs = self.writer, self.node.outputs
+        for buffer in self.buffers:
+            if buffer.is_short:
+                buffer.write_short(writer)
+            buffer.write_excess(writer)
         finished: list[Buffer | Trace] = []
-        finished += [*(b for b in self.buffers if not b.is_mit_mot), *self.traces]
-        if finished:
-            with writer.block(f"if {self.steps} > 0:"):
+        finished += [b for b in self.buffers if not b.is_mit_mot and not b.is_short]
+        finished += self.traces
+        if self.steps.known is None and finished:
+            with writer.block(f"if {self.steps.text} > 0:"):
                 for part in finished:
                     self._write_finish(part)
+        elif self.steps.known is not None and writer.plan.decide("{} > 0", self.steps.known):
+            for part in finished:
+                self._write_finish(part)
         n_traced = len(self.buffers) + len(self.traces)
-        for traced, output in zip(self._traced(), outputs):
+        shapes = [buffer.row_shape for buffer in self.buffers] + trace_shapes
+        for traced, output, shape in zip(self._traced(), outputs, shapes):
             writer.bind(output, traced.name)
+            writer.facts(output).shape = (self._rows_after(traced), *shape)
         for carried, output in zip(self.carried, outputs[n_traced:]):
             writer.bind(output, carried.name)
+
+    def _rows_after(self, part: Buffer | Trace) -> Known | None:
+        """Give the length of an outer output, where it is known."""
+        if isinstance(part, Buffer) and part.is_mit_mot:
+            return part.known_length
+        if self.op.info.as_while or self.steps.known is None:
+            return None
+        if isinstance(part, Buffer) or self.writer.plan.decide("{} > 0", self.steps.known):
+            return part.known_length
+        return self.writer.plan.constant(0)
 
     def _write_finish(self, part: Buffer | Trace) -> None:
         """Put the rows in order of time, and give rows that no step wrote as `Scan` does."""
         writer = self.writer
-        written = f"{self.done} + {part.first_row}"
+        written = f"{self.done} + {part.first_row}" if part.first_row else self.done
+        if isinstance(part, Buffer) and part.excess is not None:
+            return
+        if part.is_full and not self.op.info.as_while:
+            assert part.known_length is not None and self.steps.known is not None
+            template = "{} > {} + %d" % part.first_row
+            if writer.plan.decide(template, part.known_length, self.steps.known):
+                writer.emit(f"{part.name}[{written}:] = 0")
+            return
+        if part.is_full:
+            self._write_end(part, written, "if")
+            return
+        if part.is_full is False and not self.op.info.as_while:
+            # A ring that takes in future rows may be long enough for the past ones.
+            with writer.block(f"if {part.turn} > 0 and {part.length} < {written}:"):
+                write_row_order(writer, part.name, part.ndim, part.dtype, part.turn)
+            return
         with writer.block(f"if {part.length} < {written}:"), writer.block(f"if {part.turn} > 0:"):
             write_row_order(writer, part.name, part.ndim, part.dtype, part.turn)
-        with writer.block(f"elif {part.length} > {written}:"):
+        self._write_end(part, written, "elif")
+
+    def _write_end(self, part: Buffer | Trace, written: str, keyword: str) -> None:
+        """Write what becomes of rows that no step wrote."""
+        writer = self.writer
+        with writer.block(f"{keyword} {part.length} > {written}:"):
             writer.emit(f"{part.name}[{written}:] = 0")
             if self.op.info.as_while:
-                kept = f"max({part.length} - ({self.steps} - {self.done}), 0)"
+                kept = f"max({part.length} - ({self.steps.text} - {self.done}), 0)"
                 writer.emit(f"{part.name} = {part.name}[:{kept}]")
 
 

@@ -12,14 +12,37 @@ import numpy as np
 from aesara.graph.basic import Variable
 from aesara.tensor.random.type import RandomType
 
-from fixed_modes.numba.copying import shape_tuple, write_assignment
-from fixed_modes.numba.elemwise import numpy_dtype
+from fixed_modes.numba.broadcasting import write_step
+from fixed_modes.numba.copying import shape_tuple, write_assignment, write_copied_row
+from fixed_modes.numba.elements import elements_of, fixed_length, fixed_shape, set_elements
+from fixed_modes.numba.plan import Known
 from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.subtensor import integer
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
 
-# So many earlier values of a state are kept in local variables.
+# So many earlier values of a state are kept in local variables, and so many numbers in all.
 _MOST_REGISTERS = 8
+_MOST_NUMBERS = 18
+# Rows with at most so many elements are handled element by element.
+_MOST_ELEMENTS = 9
+# A buffer that is short by so many rows more than its initial ones is made longer.
+_FEW_ROWS = 4
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How many steps a loop takes.
+
+    Attributes
+    ----------
+    text
+        The expression for the number.
+    known
+        The number, where it is known before the code runs.
+    """
+
+    text: str
+    known: Known | None
 
 
 @dataclass
@@ -29,13 +52,17 @@ class Ring:
     Attributes
     ----------
     name, length
-        The names of the array and of its length.
+        The name of the array, and the expression for its length.
     at
-        The name of the row that the present step writes.
+        The expression for the row that the present step writes.
     turn
         The name of the same where the array is used as a ring.
     full
         The name of a flag: no step comes around to the first row.
+    is_full
+        The same, where it is known before the code runs.
+    known_length
+        The length, where it is known before the code runs.
     """
 
     name: str = field(default="", init=False)
@@ -43,6 +70,8 @@ class Ring:
     at: str = field(default="", init=False)
     turn: str = field(default="", init=False)
     full: str = field(default="", init=False)
+    is_full: bool | None = field(default=None, init=False)
+    known_length: Known | None = field(default=None, init=False)
 
     @property
     def first_row(self) -> int:
@@ -54,32 +83,49 @@ class Ring:
         """How far beyond `at` a step reads or writes."""
         return 0
 
-    def take_names(self, hint: str, writer: Writer) -> None:
-        self.name = writer.fresh(hint)
-        self.length = writer.fresh(f"{self.name}_length")
-        self.full = writer.fresh(f"{self.name}_is_full")
-        self.turn = writer.fresh(f"{self.name}_turn")
-        self.at = writer.fresh(f"{self.name}_at")
-
-    def start(self, writer: Writer, steps: str) -> None:
+    def start(self, writer: Writer, steps: Steps) -> None:
         """Write where the first step stands; a ring without rows can't take one."""
-        with writer.block(f"if {steps} > 0 and {self.length} == 0:"):
-            writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
-        rows = f"{steps} + {self.first_row + self.reach}" if self.first_row + self.reach else steps
-        writer.emit(f"{self.full} = {self.length} >= {rows}")
+        offset = self.first_row + self.reach
+        if self.known_length is not None and steps.known is not None:
+            plan = writer.plan
+            is_empty = plan.decide("{} > 0 and {} == 0", steps.known, self.known_length)
+            if not is_empty:
+                template = "{} >= {} + %d" % offset if offset else "{} >= {}"
+                self.is_full = plan.decide(template, self.known_length, steps.known)
+        if self.is_full:
+            return
+        if self.is_full is None:
+            with writer.block(f"if {steps.text} > 0 and {self.length} == 0:"):
+                writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
+            rows = f"{steps.text} + {offset}" if offset else steps.text
+            self.full = writer.fresh(f"{self.name}_is_full")
+            writer.emit(f"{self.full} = {self.length} >= {rows}")
+        self.turn = writer.fresh(f"{self.name}_turn")
         start = f"{self.first_row} % max({self.length}, 1)" if self.first_row else "0"
         writer.emit(f"{self.turn} = {start}")
 
     def place(self, writer: Writer, step: str) -> None:
         """Write which row the present step writes."""
         row = f"{step} + {self.first_row}" if self.first_row else step
-        writer.emit(f"{self.at} = {row} if {self.full} else {self.turn}")
+        if self.is_full:
+            self.at = row
+        elif self.is_full is None:
+            self.at = writer.fresh(f"{self.name}_at")
+            writer.emit(f"{self.at} = {row} if {self.full} else {self.turn}")
+        else:
+            self.at = self.turn
 
     def advance(self, writer: Writer) -> None:
-        with writer.block(f"if not {self.full}:"):
-            writer.emit(f"{self.turn} += 1")
-            with writer.block(f"if {self.turn} == {self.length}:"):
-                writer.emit(f"{self.turn} = 0")
+        if self.is_full is None:
+            with writer.block(f"if not {self.full}:"):
+                self._write_turn(writer)
+        elif not self.is_full:
+            self._write_turn(writer)
+
+    def _write_turn(self, writer: Writer) -> None:
+        writer.emit(f"{self.turn} += 1")
+        with writer.block(f"if {self.turn} == {self.length}:"):
+            writer.emit(f"{self.turn} = 0")
 
 
 @dataclass
@@ -98,8 +144,20 @@ class Buffer(Ring):
         Whether the outer graph hands over the buffer itself.
     is_mit_mot
         A mit-mot buffer is returned as it stands after the last step.
+    may_break
+        Whether a condition may end the loop.
+    row_shape
+        What is known of the shape of a row.
+    small_row
+        The lengths of a row that is handled element by element.
     registers
-        Local variables that hold the last values of a scalar state, newest first.
+        Local variables that hold the last rows, newest first, each element by element.
+    is_short
+        Whether only the registers are used in the loop: the last rows are all there is.
+    placed
+        Whether the result of the step has been written into its row already.
+    excess
+        How many rows the buffer has that the outer graph has no use for, if any.
     """
 
     outer: Variable
@@ -109,7 +167,13 @@ class Buffer(Ring):
     results: list[Variable]
     may_destroy: bool
     is_mit_mot: bool = False
-    registers: list[str] = field(default_factory=list)
+    may_break: bool = False
+    row_shape: Shape = ()
+    small_row: tuple[int, ...] | None = None
+    registers: list[list[str]] = field(default_factory=list)
+    is_short: bool = False
+    placed: bool = False
+    excess: Known | None = None
     rows: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -128,54 +192,261 @@ class Buffer(Ring):
     def ndim(self) -> int:
         return self.outer.type.ndim
 
-    def allocate(self, writer: Writer, steps: str) -> None:
+    def allocate(self, writer: Writer, steps: Steps) -> None:
         source = writer.name(self.outer)
-        self.take_names((self.outer.name or "state") + "_buffer", writer)
-        writer.emit(
-            f"{self.name} = {source}" if self.may_destroy else f"{self.name} = {source}.copy()",
-            f"{self.length} = {self.name}.shape[0]",
-        )
+        self.known_length, *row_shape = writer.shape(self.outer)
+        self.row_shape = tuple(row_shape)
+        self.small_row = _small_row(self.row_shape, writer)
+        self.name = writer.fresh((self.outer.name or "state") + "_buffer")
+        self.length = writer.length(self.outer, 0)
+        if self.known_length is None:
+            self.length = writer.fresh(f"{self.name}_length")
+            writer.emit(f"{self.length} = {source}.shape[0]")
+        self._decide_short(writer, steps)
+        if self.is_short:
+            self._read_registers(writer, source)
+            return
+        if self._is_slightly_short(writer, steps):
+            self._allocate_in_full(writer, source, steps)
+            return
+        is_own = self.may_destroy
+        writer.emit(f"{self.name} = {source}" if is_own else f"{self.name} = {source}.copy()")
         self.start(writer, steps)
-        if not self.is_mit_mot and self.ndim == 1 and self.first_row <= _MOST_REGISTERS:
-            zero = writer.literal(np.zeros((), self.outer.type.dtype)[()])
-            for back in range(1, self.first_row + 1):
-                register = writer.fresh(f"{self.name}_tm{back}")
-                self.registers.append(register)
-                row = f"({self.turn} - {back}) % {self.length}"
-                writer.emit(f"{register} = {self.name}[{row}] if {self.length} > 0 else {zero}")
+        self._read_registers(writer, self.name)
+
+    def _decide_short(self, writer: Writer, steps: Steps) -> None:
+        if self.known_length is None or steps.known is None or not self._may_have_registers():
+            return
+        plan = writer.plan
+        if self.may_break or plan.decide("{} == 0", steps.known):
+            return
+        # More rows would be a trace, whose length may be another one at the next call.
+        most = min(self.first_row + 1, self._most_rows())
+        if not plan.decide("%d <= {} <= %d" % (self.first_row, most), self.known_length):
+            return
+        template = "{} >= {} + %d" % (self.first_row + self.reach)
+        if not plan.decide(template, self.known_length, steps.known):
+            self.is_short, self.is_full = True, False
+            fixed_length(self.known_length, writer)
+
+    def _is_slightly_short(self, writer: Writer, steps: Steps) -> bool:
+        """Decide whether a few more rows make a buffer full, which is faster than a ring."""
+        if self.is_mit_mot or self.may_break:
+            return False
+        if self.known_length is None or steps.known is None:
+            return False
+        template = "{} >= %d and 0 < {} + %d - {} <= %d" % (
+            self.first_row, self.first_row, self.first_row + _FEW_ROWS,
+        )  # fmt: skip
+        return writer.plan.decide(template, self.known_length, steps.known, self.known_length)
+
+    def _allocate_in_full(self, writer: Writer, source: str, steps: Steps) -> None:
+        """Write a buffer of its own, with a row for every step."""
+        assert self.known_length is not None and steps.known is not None
+        rows = writer.plan.apply("{} + %d" % self.first_row, steps.known)
+        self.excess = writer.plan.apply("{} - {}", rows, self.known_length)
+        lengths = [writer.parameter(rows)]
+        lengths += [writer.length(self.outer, axis) for axis in range(1, self.ndim)]
+        writer.hoist(
+            f"{self.name} = np.empty(({', '.join(lengths)},), {self.dtype})", outermost=True
+        )
+        for row in range(self.first_row):
+            write_copied_row(writer, self.name, source, str(row), lengths[1:])
+        self.is_full = True
+        self._read_registers(writer, self.name)
+
+    def write_excess(self, writer: Writer) -> None:
+        """Write what leaves out the rows that the outer graph has no use for."""
+        if self.excess is not None:
+            whole, self.name = self.name, writer.fresh(f"{self.name}_rows")
+            writer.emit(f"{self.name} = {whole}[{writer.parameter(self.excess)}:]")
+
+    def _most_rows(self) -> int:
+        lanes = int(np.prod(self.small_row)) if self.small_row else 1
+        return min(_MOST_REGISTERS, _MOST_NUMBERS // lanes)
+
+    def _may_have_registers(self) -> bool:
+        is_small = self.ndim == 1 or self.small_row is not None
+        return is_small and not self.is_mit_mot and self.first_row <= self._most_rows()
+
+    def _read_registers(self, writer: Writer, source: str) -> None:
+        """Write what takes the initial rows into local variables."""
+        if not self._may_have_registers():
+            return
+        known = self.known_length
+        is_there = known is not None and writer.plan.decide("{} >= %d" % self.first_row, known)
+        if not is_there and self.ndim > 1:
+            return
+        zero = writer.literal(np.zeros((), self.outer.type.dtype)[()])
+        n_rows = int(known.value) if known is not None and self.is_short else self.first_row
+        for back in range(1, n_rows + 1):
+            row = []
+            for place in self._places():
+                register = writer.fresh("_".join([f"{self.name}_tm{back}", *map(str, place)]))
+                row.append(register)
+                if back > self.first_row:
+                    text = zero  # so many steps come that this is never read
+                elif is_there:
+                    text = _entry(source, str(self.first_row - back), place)
+                else:
+                    at = f"({self.turn} - {back}) % {self.length}"
+                    text = f"{self.name}[{at}] if {self.length} > 0 else {zero}"
+                writer.emit(f"{register} = {text}")
+            self.registers.append(row)
+
+    def _places(self) -> list[tuple[int, ...]]:
+        return list(np.ndindex(*(self.small_row or ())))
+
+    def place(self, writer: Writer, step: str) -> None:
+        if not self.is_short:
+            super().place(writer, step)
+
+    def advance(self, writer: Writer) -> None:
+        if not self.is_short:
+            super().advance(writer)
 
     def read(self, writer: Writer) -> None:
+        """Write what reads the taps of a step."""
         self.rows = {}
         for tap, inner in zip(self.taps_in, self.inputs):
             if self.registers:
-                writer.bind(inner, self.registers[-tap - 1])
+                self._bind(inner, self.registers[-tap - 1], writer)
+            elif self.small_row is not None:
+                row = self.row(tap, writer)
+                elements = []
+                for place in self._places():
+                    name = writer.fresh("_".join([f"{self.name}_tap", *map(str, place)]))
+                    writer.emit(f"{name} = {_entry(self.name, row, place)}")
+                    elements.append(name)
+                self._bind(inner, elements, writer)
             else:
                 value = writer.define(inner, f"{self.name}_tap")
                 writer.emit(f"{value} = {self.name}[{self.row(tap, writer)}]")
+                writer.facts(inner).shape = self.row_shape
+
+    def _bind(self, inner: Variable, elements: list[str], writer: Writer) -> None:
+        if self.ndim == 1:
+            writer.bind(inner, elements[0])
+        else:
+            assert self.small_row is not None
+            set_elements(inner, elements, self.small_row, writer)
 
     def row(self, tap: int, writer: Writer) -> str:
         """Give an expression for the row of `tap` in the present step."""
         if tap == 0:
             return self.at
+        sign = "+" if tap > 0 else "-"
+        if self.is_full:
+            return _sum(self.at, tap)
         if tap not in self.rows:
             row = self.rows[tap] = writer.fresh(f"{self.name}_row")
-            writer.emit(f"{row} = {self.at} {'+' if tap > 0 else '-'} {abs(tap)}")
-            with writer.block(f"if not {self.full}:"):
+            writer.emit(f"{row} = {self.at} {sign} {abs(tap)}")
+            if self.is_full is None:
+                with writer.block(f"if not {self.full}:"):
+                    writer.emit(f"{row} %= {self.length}")
+            else:
                 writer.emit(f"{row} %= {self.length}")
         return self.rows[tap]
 
-    def shift(self, value: str) -> list[tuple[str, str]]:
-        """Give the assignments to the registers after a step that gave `value`."""
-        cast = value if not self.registers else f"{self.dtype}({value})"
-        return list(zip(self.registers, [cast, *self.registers]))
+    def values(self, result: Variable, writer: Writer) -> list[str] | None:
+        """Give the elements of a result, if its row is handled element by element."""
+        if is_machine_scalar(result):
+            return [writer.name(result)]
+        if self.small_row is None:
+            return None
+        if writer.is_known_shape(result) and fixed_shape(result, writer) == self.small_row:
+            return list(elements_of(result, writer))
+        value = writer.name(result)
+        steps = [
+            write_step(writer, f"{value}.shape[{axis}]", str(length), _changed_shape_message)
+            for axis, length in enumerate(self.small_row)
+        ]
+        elements = []
+        for place in self._places():
+            elements.append(writer.fresh("_".join([value, *map(str, place)])))
+            index = ", ".join(f"{k} * {step}" for k, step in zip(place, steps))
+            writer.emit(f"{elements[-1]} = {value}[{index}]")
+        return elements
+
+    def write_values(self, tap: int, values: list[str], writer: Writer) -> None:
+        """Write the elements of a row."""
+        if self.is_short:
+            return
+        row = self.row(tap, writer)
+        for place, value in zip(self._places(), values):
+            writer.emit(f"{_entry(self.name, row, place)} = {value}")
+
+    def shift(self, values: list[str] | None) -> list[tuple[str, str]]:
+        """Give the assignments to the registers after a step."""
+        if not self.registers:
+            return []
+        assert values is not None
+        is_same = self.results[0].type.dtype == self.outer.type.dtype
+        if is_same and self.outer.type.dtype in ("float64", "int64", "bool"):
+            cast = values
+        else:
+            cast = [f"{self.dtype}({value})" for value in values]
+        rows = [cast, *self.registers]
+        return [(a, b) for new, old in zip(self.registers, rows) for a, b in zip(new, old)]
+
+    def write_short(self, writer: Writer) -> None:
+        """Write the rows, which are all in registers, into a buffer of their own."""
+        lengths = [str(len(self.registers)), *map(str, self.small_row or ())]
+        writer.emit(f"{self.name} = np.empty(({', '.join(lengths)},), {self.dtype})")
+        for back, row in enumerate(self.registers, start=1):
+            for place, register in zip(self._places(), row):
+                entry = _entry(self.name, str(len(self.registers) - back), place)
+                writer.emit(f"{entry} = {register}")
+
+    def destination(self, writer: Writer, result: Variable) -> str | None:
+        """Give the row for the result of a step, if it may be written before the step is over."""
+        # A ring's row may be that of a tap which the step has yet to read.
+        if not self.is_full or self.is_mit_mot or result.type.dtype != self.outer.type.dtype:
+            return None
+        if not _same_shape(writer.shape(result), self.row_shape, writer):
+            return None
+        self.placed = True
+        return f"{self.name}[{self.at}]"
+
+
+def _small_row(shape: Shape, writer: Writer) -> tuple[int, ...] | None:
+    """Decide whether rows are handled element by element."""
+    known = [n for n in shape if n is not None]
+    if not shape or len(known) < len(shape):
+        return None
+    template = " * ".join(["{}"] * len(known))
+    if not writer.plan.decide(f"0 < {template} <= {_MOST_ELEMENTS}", *known):
+        return None
+    return tuple(fixed_length(n, writer) for n in known)
+
+
+def _entry(name: str, row: str, place: tuple[int, ...]) -> str:
+    return f"{name}[{', '.join([row, *map(str, place)])}]"
+
+
+def _sum(text: str, offset: int) -> str:
+    """Give a sum that is easy to read where `text` is one already."""
+    head, sign, tail = text.rpartition(" + ")
+    if sign and tail.isdigit():
+        text, offset = head, int(tail) + offset
+    return text if offset == 0 else f"{text} {'+' if offset > 0 else '-'} {abs(offset)}"
+
+
+def _same_shape(one: Shape, other: Shape, writer: Writer) -> bool:
+    return len(one) == len(other) and all(
+        a is not None and b is not None and writer.plan.equal(a, b) for a, b in zip(one, other)
+    )
 
 
 @dataclass
 class Trace(Ring):
-    """The buffer of a mapped output (nit-sot), allocated by the first step."""
+    """The buffer of a mapped output (nit-sot), allocated before the loop or by the first step."""
 
     outer: Variable
     result: Variable
+    steps: Steps | None = None
+    placed: bool = False
+    is_allocated: bool = False
 
     @property
     def dtype(self) -> str:
@@ -185,23 +456,68 @@ class Trace(Ring):
     def ndim(self) -> int:
         return self.result.type.ndim + 1
 
-    def allocate(self, writer: Writer, steps: str) -> None:
-        self.take_names((self.result.name or "mapped") + "_trace", writer)
-        writer.emit(f"{self.length} = {integer(self.outer, writer)}")
+    def allocate(self, writer: Writer, steps: Steps) -> None:
+        self.steps = steps
+        self.name = writer.fresh((self.result.name or "mapped") + "_trace")
+        self.known_length = writer.known(self.outer)
+        self.length = integer(self.outer, writer)
+        if self.known_length is None:
+            self.length = writer.fresh(f"{self.name}_length")
+            writer.emit(f"{self.length} = {integer(self.outer, writer)}")
         self.start(writer, steps)
         if is_machine_scalar(self.result):
-            shape = f"{self.length} if {steps} > 0 else 0"
-        else:
-            shape = f"({', '.join(['0'] * (self.result.type.ndim + 1))},)"
-        writer.emit(f"{self.name} = np.empty({shape}, {self.dtype})")
+            writer.hoist(f"{self.name} = np.empty({self._rows(writer)}, {self.dtype})")
+            self.is_allocated = True
+
+    def _rows(self, writer: Writer) -> str:
+        assert self.steps is not None
+        if self.steps.known is None:
+            return f"{self.length} if {self.steps.text} > 0 else 0"
+        return self.length if writer.plan.decide("{} > 0", self.steps.known) else "0"
+
+    def _allocate_rows(self, writer: Writer) -> bool:
+        """Write the allocation before the loop, if the shape of a row is known."""
+        if self.is_allocated:
+            return True
+        assert self.steps is not None
+        if not writer.is_known_shape(self.result) or self.steps.known is None:
+            return False
+        lengths = [writer.length(self.result, axis) for axis in range(self.ndim - 1)]
+        if not writer.plan.decide("{} > 0", self.steps.known):
+            lengths = ["0"] * len(lengths)
+        shape = ", ".join([self._rows(writer), *lengths])
+        writer.hoist(f"{self.name} = np.empty(({shape},), {self.dtype})")
+        self.is_allocated = True
+        return True
 
     def write(self, writer: Writer, step: str) -> None:
-        value = writer.name(self.result)
-        if not is_machine_scalar(self.result):
-            with writer.block(f"if {step} == 0:"):
-                row_shape = shape_tuple(value, self.result.type.ndim)
-                writer.emit(f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})")
-        write_row(writer, self.name, self.at, value, self.result)
+        if self.placed:
+            return
+        result = self.result
+        if not is_machine_scalar(result) and not self._allocate_rows(writer):
+            self._write_first_allocation(writer, step)
+        if not is_machine_scalar(result) and self.is_allocated:
+            if writer.facts_of_value(result).elements is not None:
+                shape = fixed_shape(result, writer)
+                for place, value in zip(np.ndindex(*(shape or ())), elements_of(result, writer)):
+                    writer.emit(f"{_entry(self.name, self.at, place)} = {value}")
+                return
+        shape = writer.shape(result) if result.type.ndim and self.is_allocated else ()
+        write_row(writer, self.name, self.at, writer.name(result), result, shape, shape)
+
+    def _write_first_allocation(self, writer: Writer, step: str) -> None:
+        empty = f"({', '.join(['0'] * self.ndim)},)"
+        writer.hoist(f"{self.name} = np.empty({empty}, {self.dtype})")
+        with writer.block(f"if {step} == 0:"):
+            row_shape = shape_tuple(writer.name(self.result), self.ndim - 1)
+            writer.emit(f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})")
+
+    def destination(self, writer: Writer, result: Variable) -> str | None:
+        """Give the row for the result of a step."""
+        if not self.is_full or is_machine_scalar(result) or not self._allocate_rows(writer):
+            return None
+        self.placed = True
+        return f"{self.name}[{self.at}]"
 
 
 @dataclass
@@ -229,7 +545,15 @@ def copy_generator(writer: Writer, source: str) -> str:
     return f"copy_of_generator({source})"
 
 
-def write_row(writer: Writer, name: str, row: str, value: str, result: Variable) -> None:
+def write_row(
+    writer: Writer,
+    name: str,
+    row: str,
+    value: str,
+    result: Variable,
+    target_shape: Shape = (),
+    value_shape: Shape = (),
+) -> None:
     """Write an inner output into a row of a buffer."""
     if is_machine_scalar(result):
         writer.emit(f"{name}[{row}] = {value}")
@@ -242,6 +566,8 @@ def write_row(writer: Writer, name: str, row: str, value: str, result: Variable)
             result.type,
             fixed=row,
             message=_changed_shape_message,
+            target_shape=target_shape,
+            value_shape=value_shape,
         )
 
 

@@ -15,15 +15,16 @@ from aesara.tensor.subtensor import (
 from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.copying import write_assignment, write_fill
-from fixed_modes.numba.elemwise import numpy_dtype
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.plan import Known
+from fixed_modes.numba.shapes import indexed_shape
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
 def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
     """Write basic indexing; the result is a view, or a scalar."""
-    source = writer.name(node.inputs[0])
-    index = write_index(op.idx_list, node.inputs[1:], source, writer)
-    writer.emit(f"{writer.define(node.outputs[0], 'subtensor')} = {source}[{index}]")
+    x = node.inputs[0]
+    index = write_index(op.idx_list, node.inputs[1:], x, writer)
+    writer.emit(f"{writer.define(node.outputs[0], 'subtensor')} = {writer.name(x)}[{index}]")
 
 
 def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
@@ -31,7 +32,7 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
     x, y, *indices = node.inputs
     (out,) = node.outputs
     target, value = writer.name(x), writer.name(y)
-    index = write_index(op.idx_list, indices, target, writer)
+    index = write_index(op.idx_list, indices, x, writer)
     if op.inplace:
         writer.bind(out, target)
     else:
@@ -51,13 +52,22 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
     if y is None or is_machine_scalar(y):
         write_fill(writer, view, free_axes, value, sign)
     else:
-        write_assignment(writer, view, free_axes, value, y.type, sign=sign)
+        write_assignment(
+            writer,
+            view,
+            free_axes,
+            value,
+            y.type,
+            sign=sign,
+            target_shape=indexed_shape(op.idx_list, writer.shape(x), indices, writer),
+            value_shape=writer.shape(y),
+        )
 
 
 def write_index(
-    idx_list: tuple[Any, ...], values: list[Variable], source: str, writer: Writer
+    idx_list: tuple[Any, ...], values: list[Variable], x: Variable, writer: Writer
 ) -> str:
-    """Write the bounds checks of a basic index, and give the index expression."""
+    """Write the bounds checks of a basic index into `x`, and give the index expression."""
     remaining = iter(values)
 
     def entry(part: Any) -> str:
@@ -70,13 +80,34 @@ def write_index(
         if isinstance(part, slice):
             start, stop, step = entry(part.start), entry(part.stop), entry(part.step)
             parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
+            continue
+        known = writer.shape(x)[axis]
+        place = writer.plan.constant(part) if isinstance(part, int) else None
+        if isinstance(part, Type):
+            variable = next(remaining)
+            place = writer.known(variable)
+            text = integer(variable, writer) if known is None or place is None else ""
         else:
-            parts.append(write_position(entry(part), f"{source}.shape[{axis}]", axis, writer))
+            text = str(part)
+        where = None if known is None or place is None else _known_position(place, known, writer)
+        length = writer.length(x, axis)
+        parts.append(where or write_position(text or writer.parameter(place), length, axis, writer))
     return ", ".join(parts) or "..."
+
+
+def _known_position(place: Known, length: Known, writer: Writer) -> str | None:
+    """Give where an index points, if it is inside."""
+    plan = writer.plan
+    if plan.decide("-{} <= {} < 0", length, place):
+        return writer.parameter(plan.apply("{} + {}", place, length))
+    return writer.parameter(place) if plan.decide("0 <= {} < {}", place, length) else None
 
 
 def integer(variable: Variable, writer: Writer) -> str:
     """Give an expression of type int64 for an integer."""
+    known = writer.known(variable)
+    if known is not None:
+        return writer.parameter(known)
     if isinstance(variable, Constant):
         return str(int(variable.data))
     return f"np.int64({writer.name(variable)})"
@@ -84,6 +115,7 @@ def integer(variable: Variable, writer: Writer) -> str:
 
 def write_position(value: str, length: str, axis: int, writer: Writer) -> str:
     """Write the check of one index, and give where it points, counted from the front."""
+    value = value.strip("()") if value.strip("()-").isdigit() else value
     if value.lstrip("-").isdigit():
         outside = f"{length} < {-int(value)}" if value[0] == "-" else f"{value} >= {length}"
         with writer.block(f"if {outside}:"):

@@ -16,30 +16,26 @@ from aesara.tensor.shape import Reshape, Shape, SpecifyShape
 from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import NoneTypeT
 
-from fixed_modes.numba.copying import write_assignment
-from fixed_modes.numba.elemwise import numpy_dtype
+from fixed_modes.numba.allocation import allocate
+from fixed_modes.numba.copying import write_assignment, write_fill
+from fixed_modes.numba.folding import entries_of
+from fixed_modes.numba.plan import NotKnown
 from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.scalar import Operand
 from fixed_modes.numba.subtensor import integer
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # Up to so many multiplications a product is a loop.
 _SMALL_PRODUCT = 512
 
 
-def lengths_tuple(variables: list[Variable], writer: Writer) -> str:
-    """Give a tuple expression for lengths held in 0-d integers."""
-    return f"({', '.join(integer(v, writer) for v in variables)},)"
-
-
 def write_alloc_empty(op: AllocEmpty, node: Apply, writer: Writer) -> None:
     (out,) = node.outputs
-    name = writer.define(out, "empty")
     if not node.inputs:
-        writer.emit(f"{name} = {writer.literal(np.zeros((), out.type.dtype)[()])}")
+        zero = writer.literal(np.zeros((), out.type.dtype)[()])
+        writer.emit(f"{writer.define(out, 'empty')} = {zero}")
         return
-    shape = lengths_tuple(node.inputs, writer)
-    writer.emit(f"{name} = np.empty({shape}, {numpy_dtype(out.type.dtype)})")
+    allocate(out, [integer(v, writer) for v in node.inputs], "empty", writer)
 
 
 def write_alloc(op: Alloc, node: Apply, writer: Writer) -> None:
@@ -48,23 +44,20 @@ def write_alloc(op: Alloc, node: Apply, writer: Writer) -> None:
     if not lengths:
         writer.bind(out, writer.name(value))
         return
-    shape = lengths_tuple(lengths, writer)
-    dtype = numpy_dtype(out.type.dtype)
+    text = writer.name(value)
+    name = allocate(out, [integer(v, writer) for v in lengths], "alloc", writer)
     if is_machine_scalar(value):
-        text = f"np.full({shape}, {writer.name(value)}, {dtype})"
-        writer.emit(f"{writer.define(out, 'alloc')} = {text}")
+        write_fill(writer, name, out.type.ndim, text)
         return
-    name = writer.define(out, "alloc")
-    writer.emit(f"{name} = np.empty({shape}, {dtype})")
-    write_assignment(writer, name, out.type.ndim, writer.name(value), value.type)
+    write_assignment(writer, name, out.type.ndim, text, value.type)
 
 
 def write_make_vector(op: MakeVector, node: Apply, writer: Writer) -> None:
     (out,) = node.outputs
-    name = writer.define(out, "vector")
-    writer.emit(f"{name} = np.empty({len(node.inputs)}, {numpy_dtype(out.type.dtype)})")
-    for position, value in enumerate(node.inputs):
-        writer.emit(f"{name}[{position}] = {writer.name(value)}")
+    values = [writer.name(i) for i in node.inputs]
+    name = allocate(out, [str(len(node.inputs))], "vector", writer)
+    for position, value in enumerate(values):
+        writer.emit(f"{name}[{position}] = {value}")
 
 
 def write_shape(op: Shape, node: Apply, writer: Writer) -> None:
@@ -72,13 +65,15 @@ def write_shape(op: Shape, node: Apply, writer: Writer) -> None:
     name = writer.define(out, "shape")
     writer.emit(f"{name} = np.empty({x.type.ndim}, np.int64)")
     for axis in range(x.type.ndim):
-        writer.emit(f"{name}[{axis}] = {writer.name(x)}.shape[{axis}]")
+        writer.emit(f"{name}[{axis}] = {writer.length(x, axis)}")
 
 
 def write_reshape(op: Reshape, node: Apply, writer: Writer) -> None:
     x, shape = node.inputs
     (out,) = node.outputs
-    source, target = writer.name(x), writer.name(shape)
+    source = writer.name(x)
+    known = entries_of(shape, writer)
+    target = "" if known else writer.name(shape)
     name = writer.define(out, "reshape")
     # Numba reshapes contiguous arrays only.
     flat = f"np.full((1,), {source}, {numpy_dtype(x.type.dtype)})"
@@ -87,7 +82,10 @@ def write_reshape(op: Reshape, node: Apply, writer: Writer) -> None:
     if op.ndim == 0:
         writer.emit(f"{name} = {flat}.reshape((1,))[0]")
         return
-    lengths = ", ".join(f"np.int64({target}[{axis}])" for axis in range(op.ndim))
+    lengths = ", ".join(
+        writer.parameter(known[axis]) if known else f"np.int64({target}[{axis}])"
+        for axis in range(op.ndim)
+    )
     writer.emit(f"{name} = {flat}.reshape(({lengths},))")
 
 
@@ -96,6 +94,9 @@ def write_specify_shape(op: SpecifyShape, node: Apply, writer: Writer) -> None:
     source = writer.name(x)
     for axis, length in enumerate(lengths):
         if isinstance(length.type, NoneTypeT):
+            continue
+        own, wanted = writer.shape(x)[axis], writer.known(length)
+        if own is not None and wanted is not None and writer.plan.equal(own, wanted):
             continue
         with writer.block(f"if {source}.shape[{axis}] != {writer.name(length)}:"):
             writer.emit_failure(
@@ -155,24 +156,55 @@ def write_dot(op: Dot, node: Apply, writer: Writer) -> bool:
     if not (1 <= x.type.ndim <= 2 and 1 <= y.type.ndim <= 2) or dtype == "float16":
         return False
     left, right = writer.name(x), writer.name(y)
-    inner = f"{left}.shape[{x.type.ndim - 1}]"
-    with writer.block(f"if {inner} != {right}.shape[0]:"):
-        writer.emit_failure(ValueError, _dot_message, inner, f"{right}.shape[0]")
+    known = [writer.shape(x)[-1], writer.shape(y)[0]]
+    if known[0] is None or known[1] is None or not writer.plan.equal(known[0], known[1]):
+        inner = f"{left}.shape[{x.type.ndim - 1}]"
+        with writer.block(f"if {inner} != {right}.shape[0]:"):
+            writer.emit_failure(ValueError, _dot_message, inner, f"{right}.shape[0]")
     is_blas = np.dtype(dtype).kind in "fc" and {x.type.dtype, y.type.dtype} == {dtype}
-    name = writer.define(out, "dot")
-    if not is_blas:
-        _write_dot_loops(node, name, writer)
-        return True
-    lengths = [f"{left}.shape[{axis}]" for axis in range(x.type.ndim)]
-    lengths += [f"{right}.shape[{axis}]" for axis in range(1, y.type.ndim)]
+    lengths = [writer.length(x, axis) for axis in range(x.type.ndim)]
+    lengths += [writer.length(y, axis) for axis in range(1, y.type.ndim)]
+    shape = [*lengths[: x.type.ndim - 1], *lengths[x.type.ndim :]]
+    name = allocate(out, shape, "dot", writer) if shape else writer.define(out, "dot")
+    small = _is_small_product(node, writer)
     # A call of BLAS, and the copies that it may need, cost more than a small
     # product; an outer product is a loop in any case.
-    small = f"{' * '.join(lengths)} <= {_SMALL_PRODUCT} or {inner} == 1"
-    with writer.block(f"if {small}:"):
+    if not is_blas or small:
         _write_dot_loops(node, name, writer)
-    with writer.block("else:"):
-        writer.emit(f"{name} = np.dot(np.ascontiguousarray({left}), np.ascontiguousarray({right}))")
+        return True
+    if small is None:
+        test = f"{' * '.join(lengths)} <= {_SMALL_PRODUCT} or {lengths[x.type.ndim - 1]} == 1"
+        with writer.block(f"if {test}:"):
+            _write_dot_loops(node, name, writer)
+        with writer.block("else:"):
+            _write_blas(name, shape, left, right, writer)
+    else:
+        _write_blas(name, shape, left, right, writer)
     return True
+
+
+def _is_small_product(node: Apply, writer: Writer) -> bool | None:
+    """Decide whether a product is a loop; None where its lengths are not known."""
+    x, y = node.inputs
+    lengths = [*writer.shape(x), *writer.shape(y)[1:]]
+    known = [n for n in lengths if n is not None]
+    if len(known) < len(lengths):
+        return None
+    template = " * ".join(["{}"] * len(known))
+    try:
+        if writer.plan.decide(f"{template} <= {_SMALL_PRODUCT}", *known):
+            return True
+        return writer.plan.decide("{} == 1", known[x.type.ndim - 1])
+    except NotKnown:
+        return False
+
+
+def _write_blas(name: str, shape: list[str], left: str, right: str, writer: Writer) -> None:
+    operands = ", ".join(f"np.ascontiguousarray({operand})" for operand in (left, right))
+    if shape:
+        writer.emit(f"np.dot({operands}, {name})")
+    else:
+        writer.emit(f"{name} = np.dot({operands})")
 
 
 def _write_dot_loops(node: Apply, name: str, writer: Writer) -> None:
@@ -189,12 +221,11 @@ def _write_dot_loops(node: Apply, name: str, writer: Writer) -> None:
     target = f"{name}[{', '.join([*row, *column])}]" if row or column else name
     zero = writer.literal(np.zeros((), dtype)[()])
     if row or column:
-        shape = [f"{left}.shape[0]"] * len(row) + [f"{right}.shape[1]"] * len(column)
-        writer.emit(f"{name} = np.full(({', '.join(shape)},), {zero}, {numpy_dtype(dtype)})")
+        write_fill(writer, name, len(row) + len(column), zero)
     else:
         writer.emit(f"{name} = {zero}")
-    loops = [(i, f"{left}.shape[0]") for i in row] + [(k, f"{right}.shape[0]")]
-    loops += [(j, f"{right}.shape[1]") for j in column]
+    loops = [(i, writer.length(x, 0)) for i in row] + [(k, writer.length(y, 0))]
+    loops += [(j, writer.length(y, 1)) for j in column]
     with ExitStack() as nest:
         for index, length in loops:
             nest.enter_context(writer.block(f"for {index} in range({length}):"))

@@ -7,22 +7,26 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Optional
 
 import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.scalar.basic import ScalarType
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.plan import Known, NotKnown, Plan
+
 # Names that the generated code uses itself.
 ERROR = "error"
+PLAN = "plan"
 _RESERVED = {
     *dir(builtins),
     "copy_of_generator",
     "np",
     "math",
     ERROR,
+    PLAN,
     "graph",
     "to_scalar",
     "rows_from",
@@ -65,10 +69,74 @@ class Literal(str):
         return literal
 
 
+Shape = tuple[Optional[Known], ...]
+
+
+@dataclass
+class Facts:
+    """What the writer knows of a variable.
+
+    Attributes
+    ----------
+    name
+        The local variable that holds it; None where no code has been needed yet.
+    known
+        The value of a 0-d integer, known before the code runs.
+    shape
+        The lengths of an array, as far as they are known.
+    entries
+        The values in a vector of integers, known before the code runs.
+    elements
+        The expressions for the elements, in C order, of an array so small that
+        each lives in a local variable.
+    is_fixed
+        Whether the value is the same in every step of the innermost loop.
+    """
+
+    name: str | None = None
+    known: Known | None = None
+    shape: Shape | None = None
+    entries: tuple[Known, ...] | None = None
+    elements: tuple[str, ...] | None = None
+    is_fixed: bool = False
+
+
+class Hoisted(list[str]):
+    """Lines that are written where a loop begins while its body is being written."""
+
+    def __init__(self, indent: int) -> None:
+        super().__init__()
+        self.indent = indent
+
+
 def is_machine_scalar(variable: Variable) -> bool:
     """Say whether the generated code holds `variable` in a scalar, not in an array."""
     kind = variable.type
     return isinstance(kind, ScalarType) or (isinstance(kind, TensorType) and kind.ndim == 0)
+
+
+def numpy_dtype(dtype: str) -> str:
+    """Give the expression for a dtype in generated code."""
+    return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+
+
+@dataclass
+class Findings:
+    """What was found out about a graph, for all functions that are written for it.
+
+    Attributes
+    ----------
+    in_python
+        Nodes to be run in Python, since the conversion that Aesara has fails.
+    warned
+        Nodes of which the user knows that they run in Python.
+    conversions
+        What Aesara's own conversion gave for a node.
+    """
+
+    in_python: set[Apply] = field(default_factory=set)
+    warned: set[Apply] = field(default_factory=set)
+    conversions: dict[Apply, Any] = field(default_factory=dict)
 
 
 class Writer:
@@ -78,45 +146,79 @@ class Writer:
     tensors, arrays for others.  Names come from the graph where it has names.
     """
 
-    def __init__(self, in_python: Iterable[Apply] = ()) -> None:
-        #: Nodes to be run in Python, since the conversion that Aesara has fails.
-        self.in_python = set(in_python)
+    def __init__(self, plan: Plan | None = None, findings: Findings | None = None) -> None:
+        self.plan = plan or Plan()
+        self.findings = findings or Findings()
         #: Nodes that are written as calls of Aesara's own conversions.
         self.converted: set[Apply] = set()
-        self.lines: list[str] = []
+        self._lines: list[_Line | Hoisted] = []
+        self._hoisted: list[Hoisted] = []
         self.globals: dict[str, Any] = {"np": np}
         self.sites: list[ErrorSite] = []
         self.scans: tuple[str, ...] = ()
-        #: For each line, the node it was written for and the scans around it.
-        self.origins: dict[int, tuple[Apply, tuple[str, ...]]] = {}
         #: Constant arrays, passed as arguments after the inputs of the graph.
         self.constant_arguments: list[tuple[str, np.ndarray]] = []
         self._indent = 1
+        #: Whether what is written now may not run at all.
+        self.is_in_branch = False
         self._node: Apply | None = None
-        self._names: dict[Variable, str] = {}
+        self._facts: dict[Variable, Facts] = {}
         self._constants: dict[Constant, str] = {}
+        self._parameters: dict[int, str] = {}
         self._taken = set(_RESERVED)
+        #: Gives the row of a buffer for a result that belongs there, or None.
+        self.destinations: dict[Variable, Callable[[Variable], str | None]] = {}
 
     # -- statements -------------------------------------------------------
 
     def emit(self, *statements: str) -> None:
         """Append statements at the present indentation."""
+        origin = None if self._node is None else (self._node, self.scans)
         for statement in statements:
             for line in statement.splitlines():
-                self.lines.append("    " * self._indent + line if line else "")
-                if self._node is not None:
-                    self.origins[len(self.lines)] = (self._node, self.scans)
+                self._lines.append(_Line("    " * self._indent + line if line else "", origin))
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
         """Open an indented block under `header`."""
         self.emit(header)
         self._indent += 1
-        before = len(self.lines)
+        before = len(self._lines)
         yield
-        if len(self.lines) == before:
+        if len(self._lines) == before:
             self.emit("pass")
         self._indent -= 1
+
+    @contextmanager
+    def loop(self, header: str) -> Iterator[None]:
+        """Open a loop; what is hoisted inside stands before it, or before one around it."""
+        self.mark()
+        with self.block(header):
+            yield
+        self.unmark()
+
+    def mark(self) -> Hoisted:
+        """Open a place that lines can be put in later."""
+        hoisted = Hoisted(self._indent)
+        self._lines.append(hoisted)
+        self._hoisted.append(hoisted)
+        return hoisted
+
+    def unmark(self) -> None:
+        """Close the place that was opened last."""
+        self._hoisted.pop()
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether what is written now stands in the loop of a scan."""
+        return bool(self._hoisted)
+
+    def hoist(self, statement: str, outermost: bool = False) -> None:
+        """Write a statement before the innermost, or the outermost, loop around it."""
+        if self._hoisted:
+            self._hoisted[0 if outermost else -1].append(statement)
+        else:
+            self.emit(statement)
 
     @contextmanager
     def at_node(self, node: Apply) -> Iterator[None]:
@@ -139,13 +241,14 @@ class Writer:
     @contextmanager
     def all_or_nothing(self, exception: type[Exception]) -> Iterator[None]:
         """Take back what was written when `exception` comes out of the block."""
-        lines, sites, names = len(self.lines), len(self.sites), dict(self._names)
-        indent = self._indent
+        lines, sites = len(self._lines), len(self.sites)
+        facts = {variable: replace(known) for variable, known in self._facts.items()}
+        indent, hoisted = self._indent, len(self._hoisted)
         try:
             yield
         except exception:
-            del self.lines[lines:], self.sites[sites:]
-            self._names, self._indent = names, indent
+            del self._lines[lines:], self.sites[sites:], self._hoisted[hoisted:]
+            self._facts, self._indent = facts, indent
             raise
 
     def emit_failure(
@@ -183,21 +286,22 @@ class Writer:
     def define(self, variable: Variable, hint: str = "") -> str:
         """Give `variable` a name of its own."""
         name = self.fresh(variable.name or hint or "v")
-        self._names[variable] = name
+        self.bind(variable, name)
         return name
 
     def bind(self, variable: Variable, name: str) -> None:
         """Let `variable` be called `name`, which is in use already."""
-        self._names[variable] = name
+        self.facts(variable).name = name
 
     @contextmanager
     def inner_scope(self) -> Iterator[None]:
         """Write an inner graph: its inputs are nominal variables, which many graphs share."""
-        outer, self._names = self._names, {}
+        facts, destinations = self._facts, self.destinations
+        self._facts, self.destinations = {}, {}
         try:
             yield
         finally:
-            self._names = outer
+            self._facts, self.destinations = facts, destinations
 
     def name(self, variable: Variable) -> str:
         """Give the name, or for a constant the expression, of `variable`."""
@@ -205,7 +309,114 @@ class Writer:
             if variable not in self._constants:
                 self._constants[variable] = self._constant(variable)
             return self._constants[variable]
-        return self._names[variable]
+        facts = self._facts[variable]
+        if facts.name is None:
+            if facts.known is not None:
+                return self._known_text(facts.known, variable.type.dtype)
+            assert facts.elements is not None and facts.shape is not None
+            return self._array_of(facts.elements, facts.shape, variable)
+        return facts.name
+
+    # -- what is known of a variable -----------------------------------------
+
+    def facts(self, variable: Variable) -> Facts:
+        """Give what is known of `variable`, to be read or added to."""
+        facts = self._facts.get(variable)
+        if facts is None:
+            facts = self._facts[variable] = Facts()
+        return facts
+
+    def facts_of_value(self, variable: Variable) -> Facts:
+        """Give what is known of `variable`, a constant included, for another name of it."""
+        if not isinstance(variable, Constant):
+            return self.facts(variable)
+        is_array = getattr(variable.type, "ndim", 0) > 0
+        entries = None
+        if getattr(variable.type, "ndim", 0) == 1 and np.asarray(variable.data).dtype.kind in "iu":
+            entries = tuple(self.plan.constant(int(n)) for n in variable.data)
+        return Facts(
+            entries=entries,
+            name=self.name(variable),
+            known=self.known(variable),
+            shape=self.shape(variable) if is_array else None,
+            is_fixed=True,
+        )
+
+    def share(self, variable: Variable, facts: Facts) -> None:
+        """Let `variable` be the same value as one of which `facts` are known."""
+        self._facts[variable] = replace(facts)
+
+    def known(self, variable: Variable) -> Known | None:
+        """Give the value of a 0-d integer or bool, where it is known."""
+        if isinstance(variable, Constant):
+            data = np.asarray(variable.data)
+            if data.ndim == 0 and data.dtype.kind in "iub" and abs(int(data)) < 2**62:
+                return self.plan.constant(int(data))
+            return None
+        facts = self._facts.get(variable)
+        return facts.known if facts is not None else None
+
+    def shape(self, variable: Variable) -> Shape:
+        """Give the lengths of an array, as far as they are known."""
+        if isinstance(variable, Constant):
+            return tuple(self.plan.constant(n) for n in np.shape(variable.data))
+        facts = self._facts.get(variable)
+        shape = facts.shape if facts is not None and facts.shape is not None else None
+        static = [None if n is None else self.plan.constant(n) for n in variable.type.shape]
+        if shape is None:
+            return tuple(static)
+        return tuple(s if k is None else k for k, s in zip(shape, static))
+
+    def is_known_shape(self, variable: Variable) -> bool:
+        """Say whether all lengths of an array are known."""
+        return all(length is not None for length in self.shape(variable))
+
+    def size(self, variable: Variable) -> Known | None:
+        """Give how many elements an array has, where that is known."""
+        total = self.plan.constant(1)
+        for length in self.shape(variable):
+            if length is None:
+                return None
+            try:
+                total = self.plan.apply("{} * {}", total, length)
+            except NotKnown:
+                return None
+        return total
+
+    def length(self, variable: Variable, axis: int) -> str:
+        """Give an expression for the length of an axis."""
+        known = self.shape(variable)[axis]
+        if known is not None:
+            return self.parameter(known)
+        return f"{self.name(variable)}.shape[{axis}]"
+
+    def parameter(self, known: Known, hint: str = "n") -> str:
+        """Give an expression of type int64 for a value that is known before the code runs."""
+        if known.is_constant:
+            value = int(known.value)
+            return str(value) if value >= 0 else f"({value})"
+        place = self.plan.parameter(known)
+        if place not in self._parameters:
+            self._parameters[place] = self.fresh(hint)
+        return self._parameters[place]
+
+    def _known_text(self, known: Known, dtype: str) -> str:
+        if known.is_constant:
+            return self.literal(np.dtype(dtype).type(known.value))
+        text = self.parameter(known)
+        if dtype == "int64":
+            return text
+        return f"({text} != 0)" if dtype == "bool" else f"np.{dtype}({text})"
+
+    def _array_of(self, elements: tuple[str, ...], shape: Shape, variable: Variable) -> str:
+        """Write an array with `elements`; it is not kept, since this may be inside a branch."""
+        name = self.fresh(variable.name or "array")
+        lengths = [int(n.value) for n in shape if n is not None]
+        statement = f"{name} = np.empty(({', '.join(map(str, lengths))},), "
+        self.hoist(f"{statement}{numpy_dtype(variable.type.dtype)})", outermost=True)
+        for place, element in zip(np.ndindex(*lengths), elements):
+            self.emit(f"{name}[{', '.join(map(str, place))}] = {element}")
+        return name
 
     def use_global(self, hint: str, value: Any) -> str:
         """Give a global name of the generated module that stands for `value`."""
@@ -243,8 +454,50 @@ class Writer:
 
     # -- the result -------------------------------------------------------
 
-    def source(self, name: str, arguments: list[str], results: list[str]) -> str:
+    def source(self, name: str, arguments: list[str], results: list[str]) -> Source:
         """Give the source text of the function."""
         returned = f"({', '.join(results)},)" if results else "None"
-        header = f"def {name}({', '.join(arguments)}):"
-        return "\n".join([header, *self.lines, f"    return {returned}"]) + "\n"
+        source = Source()
+        source.add(f"def {name}({', '.join(arguments)}):")
+        for place, parameter in self._parameters.items():
+            source.add(f"    {parameter} = {PLAN}[{place}]")
+        for line in self._lines:
+            if isinstance(line, Hoisted):
+                for statement in line:
+                    source.add("    " * line.indent + statement)
+            else:
+                source.add(line.text, line.origin)
+        source.add(f"    return {returned}")
+        return source
+
+
+Origin = tuple[Apply, tuple[str, ...]]
+
+
+@dataclass
+class _Line:
+    text: str
+    origin: Origin | None
+
+
+class Source:
+    """The text of a function.
+
+    Attributes
+    ----------
+    origins
+        For each line, counted from 1, the node it was written for and the scans around it.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self.origins: dict[int, Origin] = {}
+
+    def add(self, line: str, origin: Origin | None = None) -> None:
+        self._lines.append(line)
+        if origin is not None:
+            self.origins[len(self._lines)] = origin
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"

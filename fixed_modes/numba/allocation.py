@@ -1,0 +1,42 @@
+"""Where the array of a result comes from.
+
+Inside a loop an array whose lengths are known is allocated once, before the outermost
+loop, and used again in each step; the result of a step goes straight into its row of a
+buffer, where `fixed_modes.numba.scan` has said so.
+"""
+
+from __future__ import annotations
+
+from aesara.graph.basic import Variable
+
+from fixed_modes.numba.writer import Writer, numpy_dtype
+
+
+def has_destination(out: Variable, writer: Writer) -> bool:
+    """Say whether a result is to be written into a row of a buffer."""
+    return out in writer.destinations and writer.is_known_shape(out)
+
+
+def allocate(out: Variable, lengths: list[str], hint: str, writer: Writer) -> str:
+    """Write the allocation of an array for a result, which has any values; give its name.
+
+    Parameters
+    ----------
+    lengths
+        Expressions for the lengths, for an array that is allocated where it is written.
+    """
+    if has_destination(out, writer):
+        # Only the first: a second output that is the same variable is a copy of it.
+        row = writer.destinations.pop(out)(out)
+        if row is not None:
+            name = writer.define(out, hint)
+            writer.emit(f"{name} = {row}")
+            return name
+    name = writer.define(out, hint)
+    dtype = numpy_dtype(out.type.dtype)
+    if writer.is_in_loop and writer.is_known_shape(out):
+        known = ", ".join(writer.length(out, axis) for axis in range(out.type.ndim))
+        writer.hoist(f"{name} = np.empty(({known},), {dtype})", outermost=True)
+    else:
+        writer.emit(f"{name} = np.empty(({', '.join(lengths)},), {dtype})")
+    return name
