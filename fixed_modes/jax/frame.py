@@ -13,6 +13,7 @@ from aesara.tensor.random.type import RandomType
 
 from fixed_modes.errors import describe_node, with_origin
 from fixed_modes.jax.rng import key_from_rng
+from fixed_modes.jax.settings import Settings
 
 
 class NeedsConcrete(Exception):
@@ -96,6 +97,8 @@ class Frame:
     outer, origins
         For an inner graph: the frame around it, and which of that graph's
         variables an inner input is, or is a row of.
+    settings
+        The flags that the function was built with.
     """
 
     inputs: Sequence[Variable]
@@ -105,6 +108,7 @@ class Frame:
     checks: Checks = field(default_factory=Checks)
     outer: Frame | None = None
     origins: Mapping[Variable, Variable] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
 
     def inner(
         self,
@@ -115,7 +119,14 @@ class Frame:
     ) -> Frame:
         """Make the frame of an inner graph, with checks of its own."""
         scans = self.scans if scan is None else (*self.scans, scan)
-        return Frame(inputs, dict(zip(inputs, values)), scans=scans, outer=self, origins=origins)
+        return Frame(
+            inputs,
+            dict(zip(inputs, values)),
+            scans=scans,
+            outer=self,
+            origins=origins,
+            settings=self.settings,
+        )
 
     def branch(self) -> Frame:
         """Make a frame for a part of this graph that is traced apart."""

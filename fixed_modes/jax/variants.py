@@ -29,6 +29,7 @@ from fixed_modes.jax.compile_options import jit
 from fixed_modes.jax.evaluate import evaluate
 from fixed_modes.jax.frame import Frame, NeedsConcrete
 from fixed_modes.jax.padded import KnownLength, PaddedTrace
+from fixed_modes.jax.settings import Settings
 
 #: An input with more entries is no part of a variant's key.
 LARGEST_STATIC_INPUT = 16
@@ -58,10 +59,9 @@ class Flags:
 
     def raise_first(self) -> None:
         """Raise the error of the first check that failed."""
-        if self.errors:
-            for failed, error in zip(np.asarray(self.failed), self.errors):
-                if failed:
-                    raise error()
+        failed = np.asarray(self.failed)
+        if failed.any():
+            raise self.errors[int(failed.argmax())]()
 
 
 class Variant:
@@ -73,15 +73,22 @@ class Variant:
         Variables that must be known besides; None if nothing is missing.
     children
         The variants with `needs` known too, by their values, the last used last.
+    settings
+        The flags that the function was built with.
     """
 
-    def __init__(self, fgraph: FunctionGraph, known: Mapping[Variable, Any]) -> None:
+    def __init__(
+        self, fgraph: FunctionGraph, known: Mapping[Variable, Any], settings: Settings
+    ) -> None:
         self.fgraph = fgraph
         self.known = dict(known)
+        self.settings = settings
         self.needs: tuple[Variable, ...] | None = None
         self.children: OrderedDict[Any, Variant] = OrderedDict()
         self.lock = threading.Lock()
-        self.run = jit(self._trace_outputs)
+        self.run = jit(self._trace_outputs, settings.compile_options)
+        # Where the arguments stand that `needs` are; None if they must be computed.
+        self.positions: list[int] | None = None
         self.probe: Callable[[Sequence[Any]], list[Any]] = _no_probe
 
     def call(self, args: Sequence[Any]) -> Any:
@@ -101,9 +108,8 @@ class Variant:
     def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Find the values of `needs`, for a `PaddedTrace` its length."""
         while True:
-            inputs = self.fgraph.inputs
-            if all(variable in inputs for variable in self.needs or ()):
-                return [np.asarray(args[inputs.index(v)]) for v in self.needs or ()]
+            if self.positions is not None:
+                return [np.asarray(args[position]) for position in self.positions]
             try:
                 return [np.asarray(value) for value in self.probe(args)]
             except NeedsConcrete as need:
@@ -128,12 +134,17 @@ class Variant:
         for variable, value in zip(self.needs or (), values):
             is_length = variable.type.ndim > 0 and value.ndim == 0
             known[variable] = KnownLength(int(value)) if is_length else value
-        return Variant(self.fgraph, known)
+        return Variant(self.fgraph, known, self.settings)
 
     def _set_needs(self, variables: tuple[Variable, ...]) -> None:
-        self.needs = variables
+        inputs = self.fgraph.inputs
+        if all(variable in inputs for variable in variables):
+            self.positions = [inputs.index(variable) for variable in variables]
         # A function of its own: JAX would take an earlier trace for this one.
-        self.probe = jit(lambda args: self._trace_probe(args, variables))
+        self.probe = jit(
+            lambda args: self._trace_probe(args, variables), self.settings.compile_options
+        )
+        self.needs = variables
 
     def _warn(self) -> None:
         names = ", ".join(str(variable) for variable in self.needs or ())
@@ -143,11 +154,13 @@ class Variant:
             stacklevel=2,
         )
 
-    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags]:
+    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags | None]:
         frame, outputs = self._evaluate(args, self.fgraph.outputs)
         outputs = [jax.tree_util.tree_map(jnp.asarray, value) for value in outputs]
         failed = [jnp.any(flag) for flag in frame.checks.failed]
-        return outputs, Flags(jnp.stack(failed) if failed else (), tuple(frame.checks.errors))
+        if not failed:
+            return outputs, None
+        return outputs, Flags(jnp.stack(failed), tuple(frame.checks.errors))
 
     def _trace_probe(self, args: Sequence[Any], variables: Sequence[Variable]) -> list[Any]:
         _, values = self._evaluate(args, variables)
@@ -157,7 +170,8 @@ class Variant:
         self, args: Sequence[Any], targets: Sequence[Variable]
     ) -> tuple[Frame, list[Any]]:
         inputs = self.fgraph.inputs
-        frame = Frame(inputs, dict(zip(inputs, args)), self.known)
+        values = dict(zip(inputs, args))
+        frame = Frame(inputs, values, self.known, settings=self.settings)
         try:
             return frame, evaluate(frame, targets)
         except NeedsConcrete as need:
@@ -193,7 +207,8 @@ def run_variant(root: Variant, args: Sequence[Any], max_variants: int) -> list[A
                 outputs, flags = variant.call(args)
             except NeedsConcrete:
                 continue
-            flags.raise_first()
+            if flags is not None:
+                flags.raise_first()
             return outputs
         variant = variant.child(variant.values_of_needs(args), max_variants)
 
