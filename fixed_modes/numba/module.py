@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import linecache
 import re
+from functools import partial
+from hashlib import sha256
+from types import CodeType
 from typing import Any
 
 import numba
@@ -14,13 +16,14 @@ from aesara.graph.fg import FunctionGraph
 from numba.core.errors import NumbaError
 
 from fixed_modes.errors import UnsupportedOpError, describe_node, with_origin
+from fixed_modes.numba.cache import MODULE, compiled_once
 from fixed_modes.numba.lowering import lower_graph
 from fixed_modes.numba.writer import ERROR, Writer, is_machine_scalar
 
 _FUNCTION = "graph"
 # A message takes the site and at most a shape.
 _ERROR_SIZE = 64
-_numbers = itertools.count()
+_OPTIONS = {"error_model": "numpy"}
 
 
 class CompiledGraph:
@@ -32,6 +35,8 @@ class CompiledGraph:
         The text of the generated module.
     filename
         The name under which tracebacks and Numba's messages show it.
+    cache
+        What the compile cache does for it.
     """
 
     def __init__(self, fgraph: FunctionGraph) -> None:
@@ -46,24 +51,19 @@ class CompiledGraph:
         results = [writer.name(out) for out in self._fgraph.outputs]
         arguments += [name for name, _ in writer.constant_arguments]
         self.source = writer.source(_FUNCTION, arguments, results)
-        self.filename = f"<fixed_modes graph {next(_numbers)}>"
         self._constants = [value for _, value in writer.constant_arguments]
         self._sites = writer.sites
         self._converted = writer.converted
         # The header takes the first line of the module.
         self._origins = {line + 1: origin for line, origin in writer.origins.items()}
-        self._jitted = self._compile(writer.globals)
-
-    def _compile(self, namespace: dict[str, Any]) -> Any:
-        # Tracebacks read the lines from here; there is no such file.
-        linecache.cache[self.filename] = (
-            len(self.source),
-            None,
-            self.source.splitlines(True),
-            self.filename,
+        # A name that is the same in every process; there is no such file.
+        name = f"<fixed_modes graph {sha256(self.source.encode()).hexdigest()[:16]}>"
+        code = compile(self.source, name, "exec")
+        self._jitted, self.cache = compiled_once(
+            code, writer.globals, _OPTIONS, partial(_run, code, self.source, writer.globals)
         )
-        exec(compile(self.source, self.filename, "exec"), namespace)
-        return numba.njit(error_model="numpy")(namespace[_FUNCTION])
+        # Another graph of the same code may have been the first.
+        self.filename = self._jitted.py_func.__code__.co_filename
 
     def __call__(self, *inputs: Any) -> Any:
         error = np.zeros(_ERROR_SIZE, np.int64)
@@ -102,6 +102,16 @@ class CompiledGraph:
             if name == self.filename and int(line) in self._origins:
                 return self._origins[int(line)]
         return None, ()
+
+
+def _run(code: CodeType, source: str, namespace: dict[str, Any]) -> Any:
+    """Run a generated module, and have Numba compile its function at the first call."""
+    # Tracebacks read the lines from here.
+    name = code.co_filename
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace["__name__"] = MODULE
+    exec(code, namespace)
+    return numba.njit(**_OPTIONS)(namespace[_FUNCTION])
 
 
 def _write_inputs(fgraph: FunctionGraph, writer: Writer) -> list[str]:
