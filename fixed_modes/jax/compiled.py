@@ -16,13 +16,13 @@ from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 from jax.experimental import enable_x64
 
-from fixed_modes.errors import FixedModesWarning, UnsupportedOpError
+from fixed_modes.errors import FixedModesWarning
 from fixed_modes.jax.compile_options import check_options
 from fixed_modes.jax.owned import owned_arrays
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.rng import NumPyRNG, RandomKey, key_from_rng, rng_from_key
+from fixed_modes.jax.segments import SegmentedGraph
 from fixed_modes.jax.settings import Settings
-from fixed_modes.jax.variants import Variant, run_variant
 
 #: Changes a value that the graph's function was called with; the generators
 #: among the values are noted in the dict, by the bytes of their keys.
@@ -63,14 +63,18 @@ class CompiledGraph:
         self.on_device = [
             keep_on_device and index not in updates for index in range(len(fgraph.outputs))
         ]
-        self.max_variants = settings.max_variants
-        self.variants = Variant(fgraph, {}, settings)
+        self.graph = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings)
         # Most inputs are arrays, which JAX takes as they are.
         self.conversions: list[tuple[int, Conversion]] = [
             (index, _conversion(variable, fgraph))
             for index, variable in enumerate(fgraph.inputs)
             if not isinstance(variable.type, TensorType)
         ]
+
+    @property
+    def variants(self) -> Any:
+        """The variants of the graph's first segment, nearly always the whole graph."""
+        return self.graph.steps[0].variants  # type: ignore[union-attr]
 
     def __call__(self, *values: Any) -> list[Any]:
         if jax.config.jax_enable_x64:
@@ -83,15 +87,15 @@ class CompiledGraph:
         args = list(values)
         for index, convert in self.conversions:
             args[index] = convert(args[index], origins)
-        outputs = run_variant(self.variants, args, self.max_variants)
+        outputs = self.graph.run(args)
         results: list[Any] = []
         arrays: list[int] = []
         for index, (value, keep) in enumerate(zip(outputs, self.on_device)):
             if isinstance(value, RandomKey):
                 value = rng_from_key(value, origins)
-            elif keep:
+            elif keep and isinstance(value, (jax.Array, PaddedTrace)):
                 value = _cut(value).block_until_ready()
-            elif value is not None:
+            elif isinstance(value, (np.ndarray, np.generic, jax.Array, PaddedTrace)):
                 arrays.append(index)
             results.append(value)
         for index, array in zip(arrays, owned_arrays([results[i] for i in arrays], values)):
@@ -113,14 +117,8 @@ def _conversion(variable: Variable, fgraph: FunctionGraph) -> Conversion:
             key = key_from_rng(value)
             origins[key.data.tobytes()] = value
             return key
-        if isinstance(value, (np.ndarray, np.generic, jax.Array)):
-            return value
-        if is_used:
-            raise UnsupportedOpError(
-                f"JAX_FIXED takes arrays and random generators: the input {variable} "
-                f"of type {variable.type} can't be passed to a compiled function."
-            )
-        return None
+        # What is no array goes only to nodes that run by themselves.
+        return value if is_used else None
 
     return convert
 
