@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 from fixed_modes.cli.flags import without_c_scans
 
-# Before Aesara is imported, and for the processes that tests start.
-os.environ["AESARA_FLAGS"] = without_c_scans(os.environ.get("AESARA_FLAGS", ""))
+# Before Aesara is imported, and for the processes that tests start.  Nothing of the
+# user's cache of compiled code is used or changed.
+os.environ["AESARA_FLAGS"] = ",".join(
+    [without_c_scans(os.environ.get("AESARA_FLAGS", "")), "fixed_modes__cache=False"]
+)
 
 import aesara
 import pytest

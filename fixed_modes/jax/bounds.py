@@ -19,7 +19,7 @@ def check_bounds(index: Any, axis: int, length: int, frame: Frame) -> None:
     axis, length
         The axis that is indexed, for the message, and its length.
     frame
-        Gets the check if `index` is traced.
+        Gets the check if `index` is traced, unless the user has switched it off.
 
     Raises
     ------
@@ -32,6 +32,6 @@ def check_bounds(index: Any, axis: int, length: int, frame: Frame) -> None:
         outside = positions[(positions < -length) | (positions >= length)]
         if outside.size:
             raise IndexError(f"index {outside[0]} {where}")
-    elif index.size:
+    elif index.size and frame.settings.index_checks:
         failed = ((index < -length) | (index >= length)).any()
         frame.checks.add(failed, lambda: IndexError(f"index {where}"))

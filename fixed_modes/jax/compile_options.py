@@ -15,7 +15,7 @@ With ``xla_cpu_use_thunk_runtime=False`` JAX 0.7.1 aborts the process.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import jax
@@ -39,15 +39,43 @@ def options_for(version: tuple[int, ...], platform: str) -> dict[str, Any]:
     return {}
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def chosen_options(own: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the options for the JAX that runs, with the user's `own` added to them."""
+    version, platform = jax.version.__version_info__[:3], jax.default_backend()
+    return {**options_for(version, platform), **own}
+
+
+def check_options(own: Mapping[str, Any]) -> None:
+    """Compile next to nothing with the user's options.
+
+    Raises
+    ------
+    ValueError
+        If XLA knows no such option, or not with such a value.
+    """
+    if not own:
+        return
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options=dict(own))
+    except Exception as exc:
+        pairs = ",".join(f"{name}={value}" for name, value in own.items())
+        raise ValueError(
+            f"JAX {jax.__version__} can't compile with fixed_modes__jax_compile_options={pairs}: "
+            f"{exc}"
+        ) from exc
+
+
+def jit(function: Callable[..., Any], own_options: Mapping[str, Any]) -> Callable[..., Any]:
     """Do what `jax.jit` does, with the options for the JAX that runs.
 
     Parameters
     ----------
     function
         Takes one argument, a pytree of arrays.
+    own_options
+        The user's options; they win over those that are chosen here.
     """
-    options = options_for(jax.version.__version_info__[:3], jax.default_backend())
+    options = chosen_options(own_options)
     if not options:
         return jax.jit(function)
     if "compiler_options" in inspect.signature(jax.jit).parameters:

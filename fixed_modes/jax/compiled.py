@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Callable
 
 import jax
 import numpy as np
@@ -10,12 +13,20 @@ from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scalar.basic import ScalarType
 from aesara.tensor.random.type import RandomType
+from aesara.tensor.type import TensorType
 from jax.experimental import enable_x64
 
-from fixed_modes.errors import UnsupportedOpError
+from fixed_modes.errors import FixedModesWarning
+from fixed_modes.jax.compile_options import check_options
+from fixed_modes.jax.owned import owned_arrays
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.rng import NumPyRNG, RandomKey, key_from_rng, rng_from_key
-from fixed_modes.jax.variants import Variant, run_variant
+from fixed_modes.jax.segments import SegmentedGraph
+from fixed_modes.jax.settings import Settings
+
+#: Changes a value that the graph's function was called with; the generators
+#: among the values are noted in the dict, by the bytes of their keys.
+Conversion = Callable[[Any, "dict[bytes, NumPyRNG]"], Any]
 
 
 class CompiledGraph:
@@ -29,59 +40,103 @@ class CompiledGraph:
     ----------
     fgraph
         The graph; it must not change any more.
+    settings
+        The flags; `Settings.max_variants` is the number of compiled variants
+        that are kept, see `fixed_modes.jax.variants`.
     keep_on_device
         Give outputs as JAX arrays, other than new values of shared variables,
         which every mode must be able to read.
-    max_variants
-        How many compiled variants are kept for values that must be known to
-        compile, see `fixed_modes.jax.variants`.
+
+    Raises
+    ------
+    ValueError
+        If XLA refuses the user's compile options.
     """
 
     def __init__(
-        self, fgraph: FunctionGraph, keep_on_device: bool = False, max_variants: int = 64
+        self, fgraph: FunctionGraph, settings: Settings, keep_on_device: bool = False
     ) -> None:
+        check_options(settings.compile_options)
+        _warn_of_switched_off_x64(fgraph)
         self.fgraph = fgraph
         updates = set(getattr(fgraph, "update_mapping", None) or ())
         self.on_device = [
             keep_on_device and index not in updates for index in range(len(fgraph.outputs))
         ]
-        self.max_variants = max_variants
-        self.variants = Variant(fgraph, {})
+        self.graph = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings)
+        # Most inputs are arrays, which JAX takes as they are.
+        self.conversions: list[tuple[int, Conversion]] = [
+            (index, _conversion(variable, fgraph))
+            for index, variable in enumerate(fgraph.inputs)
+            if not isinstance(variable.type, TensorType)
+        ]
+
+    @property
+    def variants(self) -> Any:
+        """The variants of the graph's first segment, nearly always the whole graph."""
+        return self.graph.steps[0].variants  # type: ignore[union-attr]
 
     def __call__(self, *values: Any) -> list[Any]:
-        origins: dict[bytes, NumPyRNG] = {}
-        args = [self._argument(*pair, origins) for pair in zip(self.fgraph.inputs, values)]
+        if jax.config.jax_enable_x64:
+            return self._run(values)
         with enable_x64():
-            outputs = run_variant(self.variants, args, self.max_variants)
-            return [
-                self._result(variable, value, keep, origins)
-                for variable, value, keep in zip(self.fgraph.outputs, outputs, self.on_device)
-            ]
+            return self._run(values)
 
-    def _argument(self, variable: Variable, value: Any, origins: dict[bytes, NumPyRNG]) -> Any:
+    def _run(self, values: Sequence[Any]) -> list[Any]:
+        origins: dict[bytes, NumPyRNG] = {}
+        args = list(values)
+        for index, convert in self.conversions:
+            args[index] = convert(args[index], origins)
+        outputs = self.graph.run(args)
+        results: list[Any] = []
+        arrays: list[int] = []
+        for index, (value, keep) in enumerate(zip(outputs, self.on_device)):
+            if isinstance(value, RandomKey):
+                value = rng_from_key(value, origins)
+            elif keep and isinstance(value, (jax.Array, PaddedTrace)):
+                value = _cut(value).block_until_ready()
+            elif isinstance(value, (np.ndarray, np.generic, jax.Array, PaddedTrace)):
+                arrays.append(index)
+            results.append(value)
+        for index, array in zip(arrays, owned_arrays([results[i] for i in arrays], values)):
+            is_scalar = isinstance(self.fgraph.outputs[index].type, ScalarType)
+            results[index] = array[()] if is_scalar else array
+        return results
+
+
+def _cut(value: Any) -> Any:
+    return value.cut(int(value.length)) if isinstance(value, PaddedTrace) else value
+
+
+def _conversion(variable: Variable, fgraph: FunctionGraph) -> Conversion:
+    """Give what is done to the values of an input that is no tensor."""
+    is_used = bool(fgraph.clients[variable])
+
+    def convert(value: Any, origins: dict[bytes, NumPyRNG]) -> Any:
         if isinstance(variable.type, RandomType):
             key = key_from_rng(value)
             origins[key.data.tobytes()] = value
             return key
-        if not isinstance(value, (np.ndarray, np.generic, jax.Array)):
-            if self.fgraph.clients[variable]:
-                raise UnsupportedOpError(
-                    f"JAX_FIXED takes arrays and random generators: the input {variable} "
-                    f"of type {variable.type} can't be passed to a compiled function."
-                )
-            return None
-        return value
+        # What is no array goes only to nodes that run by themselves.
+        return value if is_used else None
 
-    def _result(
-        self, variable: Variable, value: Any, keep: bool, origins: dict[bytes, NumPyRNG]
-    ) -> Any:
-        if isinstance(value, RandomKey):
-            return rng_from_key(value, origins)
-        if isinstance(value, PaddedTrace):
-            value = value.cut(int(value.length))
-        if keep:
-            return value.block_until_ready()
-        if isinstance(variable.type, ScalarType):
-            return np.asarray(value)[()]
-        # `np.asarray` would give a view that can't be written to.
-        return np.array(value) if isinstance(value, jax.Array) else value
+    return convert
+
+
+def _warn_of_switched_off_x64(fgraph: FunctionGraph) -> None:
+    """Say that a graph in double precision stays so, to whom JAX was told otherwise."""
+    if os.environ.get("JAX_ENABLE_X64", "").lower() not in ("0", "false", "off", "no", "n", "f"):
+        return
+    wide = [v for v in (*fgraph.inputs, *fgraph.outputs) if _is_wide(v)]
+    if wide:
+        warnings.warn(
+            "JAX_ENABLE_X64 is off, but JAX_FIXED computes in the dtypes that the graph names, "
+            f"such as {wide[0].type.dtype} for {wide[0]}. Your own JAX code is not affected; "
+            "build the graph with floatX=float32 for single precision.",
+            FixedModesWarning,
+            stacklevel=2,
+        )
+
+
+def _is_wide(variable: Variable) -> bool:
+    return getattr(variable.type, "dtype", "") in ("float64", "complex128")

@@ -15,7 +15,6 @@ import numpy as np
 from aesara.graph.basic import Apply
 from aesara.graph.op import Op
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
 from fixed_modes.jax.frame import Frame, is_concrete
 
 
@@ -28,7 +27,7 @@ def jax_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]
 
     Raises
     ------
-    UnsupportedOpError
+    NotImplementedError
         If Aesara has no conversion either.
     NeedsConcrete
         If a traced value stands where a number is needed.
@@ -36,13 +35,7 @@ def jax_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]
     # Importing it sets ``jax_enable_x64``, so not before it is needed.
     from aesara.link.jax.dispatch import jax_funcify
 
-    try:
-        convert = jax_funcify(op, node=node)
-    except NotImplementedError as exc:
-        raise UnsupportedOpError(
-            f"JAX_FIXED has no conversion for this op.\n{describe_node(node, frame.scans)}"
-        ) from exc
-    result = convert(*values)
+    result = jax_funcify(op, node=node)(*values)
     if len(node.outputs) > 1:
         return list(result)
     if isinstance(result, tuple):  # of `JAXShapeTuple`, the lengths of a shape

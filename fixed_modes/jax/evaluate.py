@@ -14,21 +14,33 @@ import jax.numpy as jnp
 import numpy as np
 from aesara.compile.ops import DeepCopyOp, ViewOp
 from aesara.graph.basic import Apply, Variable
+from aesara.graph.op import HasInnerGraph
 from aesara.ifelse import IfElse
-from aesara.scalar.basic import ScalarType
+from aesara.scalar.basic import Composite, ScalarType
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Shape, Shape_i
 from aesara.tensor.subtensor import Subtensor
-from aesara.tensor.type import TensorType
 
 from fixed_modes.errors import UnsupportedOpError, describe_node, origin_of
 from fixed_modes.jax import concrete
 from fixed_modes.jax.dispatch import jax_lower
-from fixed_modes.jax.frame import Frame, NeedsConcrete, described, is_concrete
+from fixed_modes.jax.fallback import run_in_python
+from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, described, is_concrete
 from fixed_modes.jax.ifelse import lower_ifelse
+from fixed_modes.jax.kinds import is_array, is_foreign
 from fixed_modes.jax.lazy import Schedule, schedule
-from fixed_modes.jax.padded import KnownLength, PaddedTrace
+from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.perform import as_declared, perform
 from fixed_modes.jax.rng import key_from_rng
+
+#: What a conversion raises that doesn't exist, or not for values that are traced.
+CANT_TRACE = (
+    NotImplementedError,
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
 
 #: Ops that know what to do with a trace of which the length is traced.
 TAKES_PADDED = (DeepCopyOp, Shape, Shape_i, Subtensor, ViewOp)
@@ -46,8 +58,10 @@ def evaluate(frame: Frame, targets: Sequence[Variable]) -> list[Any]:
     ------
     NeedsConcrete
         If tracing can go on only with the value of a variable of this graph.
+    NeedsEager
+        If a node can't be traced at all.
     UnsupportedOpError
-        If a node can't be converted.
+        If a node can't be converted, and the flag ``fixed_modes__strict`` is set.
     """
     for variable, value in frame.known.items():
         if variable in frame.values:
@@ -60,16 +74,7 @@ def evaluate(frame: Frame, targets: Sequence[Variable]) -> list[Any]:
 def run_nodes(frame: Frame, nodes: Sequence[Apply], plan: Schedule) -> None:
     """Evaluate nodes in order; `frame` gets the values of their outputs."""
     for node in nodes:
-        known = [frame.known.get(variable) for variable in node.outputs]
-        if any(value is None or isinstance(value, KnownLength) for value in known):
-            outputs = _run_node(frame, node, plan)
-        else:
-            outputs = known
-        for variable, value, settled in zip(node.outputs, outputs, known):
-            if isinstance(settled, KnownLength):
-                frame.values[variable] = value.cut(settled.length)
-            else:
-                frame.values[variable] = value if settled is None else settled
+        frame.values.update(zip(node.outputs, _run_node(frame, node, plan)))
 
 
 def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
@@ -81,13 +86,14 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
             values = [frame.value(variable) for variable in node.inputs]
             _check_padded(node, values)
             if concrete.can_perform(node, values):
-                outputs = concrete.perform(node, values)
+                outputs = perform(node, values)
             else:
-                outputs = jax_lower(node.op, node, values, frame)
+                outputs = _lower(node, values, frame)
         frame.checks.locate(n_checks, node, frame.scans)
         return [conform(variable, value) for variable, value in zip(node.outputs, outputs)]
-    except NeedsConcrete as need:
+    except (NeedsConcrete, NeedsEager) as need:
         need.where = need.where or describe_node(node, frame.scans)
+        need.node = node
         raise
     except UnsupportedOpError:
         raise
@@ -95,6 +101,22 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
         if origin_of(exc) is not None:
             raise
         raise _explained(exc, node, frame) from exc
+
+
+def _lower(node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    """Trace a node; one that JAX can't trace runs in Python."""
+    if any(is_foreign(v.type) for v in (*node.inputs, *node.outputs)):
+        raise NeedsEager("it takes or gives something that is no array")
+    n_checks = len(frame.checks.errors)
+    try:
+        return jax_lower(node.op, node, values, frame)
+    except UnsupportedOpError:
+        raise
+    except CANT_TRACE as exc:
+        del frame.checks.failed[n_checks:], frame.checks.errors[n_checks:]
+        if isinstance(node.op, HasInnerGraph) and not isinstance(node.op, Composite):
+            raise NeedsEager(f"JAX can't trace it ({exc})") from exc
+        return run_in_python(node, values, frame)
 
 
 def _check_padded(node: Apply, values: Sequence[Any]) -> None:
@@ -109,10 +131,10 @@ def conform(variable: Variable, value: Any) -> Any:
     if isinstance(kind, RandomType):
         is_rng = isinstance(value, (np.random.Generator, np.random.RandomState))
         return key_from_rng(value) if is_rng else value
-    if not isinstance(kind, (TensorType, ScalarType)) or isinstance(value, PaddedTrace):
+    if isinstance(value, PaddedTrace) or not (is_array(kind) or isinstance(kind, ScalarType)):
         return value
     if is_concrete(value):
-        return concrete.as_declared(variable, value)
+        return as_declared(variable, value)
     ndim = getattr(kind, "ndim", 0)
     if value.ndim != ndim:
         raise ValueError(f"A value with {value.ndim} dimensions stands for {kind}")
@@ -125,17 +147,6 @@ def conform(variable: Variable, value: Any) -> Any:
 
 def _explained(exc: Exception, node: Apply, frame: Frame) -> Exception:
     """Make an error of the type that FAST_RUN would raise, which names the node."""
-    tracer_errors = (
-        jax.errors.ConcretizationTypeError,
-        jax.errors.TracerArrayConversionError,
-        jax.errors.TracerIntegerConversionError,
-        jax.errors.NonConcreteBooleanIndexError,
-    )
-    if isinstance(exc, (NotImplementedError, *tracer_errors)):
-        return UnsupportedOpError(
-            "JAX_FIXED can't convert this op, or not with values that are known "
-            f"only when the function runs.\n{exc}\n{describe_node(node, frame.scans)}"
-        )
     if isinstance(exc, TypeError):
         # Aesara has checked the types; JAX also says so where shapes mismatch.
         exc = ValueError(str(exc))

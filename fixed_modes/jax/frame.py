@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from aesara.tensor.random.type import RandomType
 
 from fixed_modes.errors import describe_node, with_origin
 from fixed_modes.jax.rng import key_from_rng
+from fixed_modes.jax.settings import Settings
 
 
 class NeedsConcrete(Exception):
@@ -27,6 +29,8 @@ class NeedsConcrete(Exception):
         What the number is needed for, for the error message.
     where
         The description of the node that needs it; the evaluation adds it.
+    node
+        The node of that graph that can't go on; the evaluation adds it.
     """
 
     def __init__(self, variables: Sequence[Variable], reason: str, where: str = "") -> None:
@@ -34,6 +38,39 @@ class NeedsConcrete(Exception):
         self.variables = tuple(variables)
         self.reason = reason
         self.where = where
+        self.node: Apply | None = None
+
+
+class NeedsEager(Exception):
+    """A node can't be traced at all, or not with what is known: it must run by itself.
+
+    Attributes
+    ----------
+    reason
+        Why, for the warning.
+    where
+        The description of the innermost node; the evaluation adds it.
+    node
+        The node of the graph that was being evaluated; the evaluation adds it.
+    variables
+        If these were computed before, it might be traced after all.
+    is_padded
+        Whether one of these is a `PaddedTrace`, of which only the length is missing.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        where: str = "",
+        variables: Sequence[Variable] = (),
+        is_padded: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.where = where
+        self.node: Apply | None = None
+        self.variables = tuple(variables)
+        self.is_padded = is_padded
 
 
 @dataclass
@@ -87,15 +124,21 @@ class Frame:
         What the variables evaluated so far stand for: *concrete* values (NumPy
         arrays and scalars, ``None``, slices) or traced ones.
     known
-        Values of variables that tracing needs as numbers; they take the place
-        of what would be computed.  Only the outermost graph has any.
+        Values of inputs that tracing needs as numbers.  Only the outermost graph
+        has any.
     scans
         Names of the loops around this graph, outermost first.
     checks
         Collects the run-time checks of this graph.
+    last_call
+        The flag of the last call to Python that compiled code makes.
+    failures
+        Errors that calls to Python have raised, by node; for all graphs together.
     outer, origins
         For an inner graph: the frame around it, and which of that graph's
         variables an inner input is, or is a row of.
+    settings
+        The flags that the function was built with.
     """
 
     inputs: Sequence[Variable]
@@ -103,8 +146,11 @@ class Frame:
     known: Mapping[Variable, Any] = field(default_factory=dict)
     scans: tuple[str, ...] = ()
     checks: Checks = field(default_factory=Checks)
+    last_call: Any = None
+    failures: dict[Apply, deque[Exception]] = field(default_factory=dict)
     outer: Frame | None = None
     origins: Mapping[Variable, Variable] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
 
     def inner(
         self,
@@ -115,11 +161,19 @@ class Frame:
     ) -> Frame:
         """Make the frame of an inner graph, with checks of its own."""
         scans = self.scans if scan is None else (*self.scans, scan)
-        return Frame(inputs, dict(zip(inputs, values)), scans=scans, outer=self, origins=origins)
+        return Frame(
+            inputs,
+            dict(zip(inputs, values)),
+            scans=scans,
+            outer=self,
+            origins=origins,
+            failures=self.failures,
+            settings=self.settings,
+        )
 
     def branch(self) -> Frame:
         """Make a frame for a part of this graph that is traced apart."""
-        return replace(self, values=dict(self.values), checks=Checks())
+        return replace(self, values=dict(self.values), checks=Checks(), last_call=None)
 
     def value(self, variable: Variable) -> Any:
         """Give the value of a variable that was evaluated, or of a constant."""

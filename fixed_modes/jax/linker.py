@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable
 
 from aesara.graph.basic import Variable
@@ -21,13 +22,18 @@ class FixedJAXLinker(InnerGraphLinker, JAXLinker):
         New values of shared variables are NumPy arrays all the same.
     max_variants
         The number of compiled variants of a function that are kept where shapes
-        depend on values: one for each ``n_steps``, for example.
+        depend on values: one for each ``n_steps``, for example.  None: what the
+        flag ``fixed_modes__jax_variants`` says when the function is built.
     """
 
     excluded_tags = ("cxx_only", "BlasOpt", "jax")
 
     def __init__(
-        self, *args: Any, keep_on_device: bool = False, max_variants: int = 64, **kwargs: Any
+        self,
+        *args: Any,
+        keep_on_device: bool = False,
+        max_variants: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.keep_on_device = keep_on_device
@@ -48,8 +54,12 @@ class FixedJAXLinker(InnerGraphLinker, JAXLinker):
         self, fgraph: FunctionGraph, *args: Any, **kwargs: Any
     ) -> Callable[..., list[Any]]:
         from fixed_modes.jax.compiled import CompiledGraph
+        from fixed_modes.jax.settings import Settings
 
-        return CompiledGraph(fgraph, self.keep_on_device, self.max_variants)
+        settings = Settings.from_flags()
+        if self.max_variants is not None:
+            settings = replace(settings, max_variants=self.max_variants)
+        return CompiledGraph(fgraph, settings, self.keep_on_device)
 
     def jit_compile(self, fn: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         return fn  # it compiles itself when it is called

@@ -34,10 +34,3 @@ class PaddedTrace:
     def cut(self, length: int) -> Any:
         """Give the rows as an array, now that their number is known."""
         return self.buffer[:length]
-
-
-@dataclass(frozen=True)
-class KnownLength:
-    """Stands in `Frame.known` for a `PaddedTrace` of which the length is known."""
-
-    length: int

@@ -21,6 +21,7 @@ from aesara.graph.basic import Apply
 from aesara.scalar import basic as aes
 from aesara.scalar import math as aesm
 
+from fixed_modes.jax.fallback import scalar_in_python
 from fixed_modes.jax.frame import Frame, is_concrete
 
 
@@ -302,6 +303,13 @@ def check_division(node: Apply, scalar_op: Any, values: Sequence[Any], frame: Fr
         raise ZeroDivisionError(message)
 
 
+def _lower_or_call(node: Apply, values: Sequence[Any], frame: Frame) -> list[Any]:
+    try:
+        return [scalar_lower(node.op, node, values)]
+    except NotImplementedError:
+        return scalar_in_python(node, values, frame)
+
+
 def lower_composite(op: aes.Composite, values: Sequence[Any], frame: Frame) -> list[Any]:
     """Compute every output of a fused scalar graph elementwise."""
     fgraph = op.fgraph
@@ -316,7 +324,7 @@ def lower_composite(op: aes.Composite, values: Sequence[Any], frame: Frame) -> l
             outputs = lower_composite(node.op, inputs, frame)
         else:
             check_division(node, node.op, inputs, frame)
-            outputs = [scalar_lower(node.op, node, inputs)]
+            outputs = _lower_or_call(node, inputs, frame)
         for variable, value in zip(node.outputs, outputs):
             found[variable] = as_dtype(value, variable.type.dtype)
     return [value_of(variable) for variable in fgraph.outputs]

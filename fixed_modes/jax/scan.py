@@ -12,10 +12,9 @@ import jax.numpy as jnp
 from aesara.graph.basic import Apply, Variable
 from aesara.scan.op import Scan
 
-from fixed_modes.errors import UnsupportedOpError
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.evaluate import evaluate
-from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, NeedsEager, is_concrete
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.scan_shared import SharedState, shared_states
 from fixed_modes.jax.scan_states import MitMot, Trace
@@ -189,10 +188,10 @@ class Loop:
         if sources and all(source in fixed for source in sources):
             outer = [inner.origins[source] for source in sources]
             return NeedsConcrete(outer, need.reason, need.where)
-        return UnsupportedOpError(
-            f"JAX_FIXED must know {need.reason} while it compiles the loop, but it depends on "
-            "what the loop computes or iterates over. Give it a length that is the same in "
-            f"every step.\n{need.where}"
+        return NeedsEager(
+            f"{need.reason} must be known to compile the loop, but it depends on what the loop "
+            "computes or iterates over",
+            need.where,
         )
 
     def _origins(self) -> dict[Variable, Variable]:

@@ -21,6 +21,7 @@ from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
 from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.static_slice import static_slice
 
 
 @dataclass
@@ -54,7 +55,7 @@ def _subtensor(op: Subtensor, node: Apply, values: list[Any], frame: Frame) -> l
 
 def _select(x: Any, selections: list[Selection]) -> Any:
     # Known slices first: what the moving window is cut from is then smaller.
-    x = x[tuple(_static_part(selection) for selection in selections)]
+    x = static_slice(x, [_static_part(selection) for selection in selections])
     spans = [
         selection if isinstance(selection, Span) and not selection.is_static else Span(0, size)
         for selection, size in zip(selections, x.shape)

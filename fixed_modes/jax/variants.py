@@ -3,9 +3,8 @@
 ``n_steps``, the bounds of a slice, the length of an ``arange``: JAX can't trace
 a graph in which they are data.  Tracing finds out which there are (it stops
 with `NeedsConcrete`), and each combination of their values gets a *variant*
-with these values known.  An integer that the function is called with is read
-from the arguments; anything else is computed first by a compiled function of
-its own, the variant's *probe*.
+with these values known.  They are small integers that the function is called
+with; for anything else the graph is cut, see `fixed_modes.jax.segments`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 
-from fixed_modes.errors import UnsupportedOpError
 from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch table)
 from fixed_modes.jax.compile_options import jit
 from fixed_modes.jax.evaluate import evaluate
-from fixed_modes.jax.frame import Frame, NeedsConcrete
-from fixed_modes.jax.padded import KnownLength, PaddedTrace
+from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager
+from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.settings import Settings
 
 #: An input with more entries is no part of a variant's key.
 LARGEST_STATIC_INPUT = 16
@@ -58,10 +57,9 @@ class Flags:
 
     def raise_first(self) -> None:
         """Raise the error of the first check that failed."""
-        if self.errors:
-            for failed, error in zip(np.asarray(self.failed), self.errors):
-                if failed:
-                    raise error()
+        failed = np.asarray(self.failed)
+        if failed.any():
+            raise self.errors[int(failed.argmax())]()
 
 
 class Variant:
@@ -70,19 +68,25 @@ class Variant:
     Attributes
     ----------
     needs
-        Variables that must be known besides; None if nothing is missing.
+        Inputs that must be known besides; None if nothing is missing.
     children
         The variants with `needs` known too, by their values, the last used last.
+    settings
+        The flags that the function was built with.
     """
 
-    def __init__(self, fgraph: FunctionGraph, known: Mapping[Variable, Any]) -> None:
+    def __init__(
+        self, fgraph: FunctionGraph, known: Mapping[Variable, Any], settings: Settings
+    ) -> None:
         self.fgraph = fgraph
         self.known = dict(known)
+        self.settings = settings
         self.needs: tuple[Variable, ...] | None = None
         self.children: OrderedDict[Any, Variant] = OrderedDict()
         self.lock = threading.Lock()
-        self.run = jit(self._trace_outputs)
-        self.probe: Callable[[Sequence[Any]], list[Any]] = _no_probe
+        self.run = jit(self._trace_outputs, settings.compile_options)
+        # Where the arguments stand that `needs` are.
+        self.positions: list[int] = []
 
     def call(self, args: Sequence[Any]) -> Any:
         """Run the graph.
@@ -99,15 +103,8 @@ class Variant:
             raise
 
     def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        """Find the values of `needs`, for a `PaddedTrace` its length."""
-        while True:
-            inputs = self.fgraph.inputs
-            if all(variable in inputs for variable in self.needs or ()):
-                return [np.asarray(args[inputs.index(v)]) for v in self.needs or ()]
-            try:
-                return [np.asarray(value) for value in self.probe(args)]
-            except NeedsConcrete as need:
-                self._set_needs(need.variables)
+        """Give the values of `needs`."""
+        return [np.asarray(args[position]) for position in self.positions]
 
     def child(self, values: Sequence[np.ndarray[Any, Any]], max_variants: int) -> Variant:
         """Give the variant with `needs` known to have these values."""
@@ -126,14 +123,12 @@ class Variant:
     def _new_child(self, values: Sequence[np.ndarray[Any, Any]]) -> Variant:
         known = dict(self.known)
         for variable, value in zip(self.needs or (), values):
-            is_length = variable.type.ndim > 0 and value.ndim == 0
-            known[variable] = KnownLength(int(value)) if is_length else value
-        return Variant(self.fgraph, known)
+            known[variable] = value
+        return Variant(self.fgraph, known, self.settings)
 
     def _set_needs(self, variables: tuple[Variable, ...]) -> None:
+        self.positions = [self.fgraph.inputs.index(variable) for variable in variables]
         self.needs = variables
-        # A function of its own: JAX would take an earlier trace for this one.
-        self.probe = jit(lambda args: self._trace_probe(args, variables))
 
     def _warn(self) -> None:
         names = ", ".join(str(variable) for variable in self.needs or ())
@@ -143,21 +138,20 @@ class Variant:
             stacklevel=2,
         )
 
-    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags]:
+    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags | None]:
         frame, outputs = self._evaluate(args, self.fgraph.outputs)
         outputs = [jax.tree_util.tree_map(jnp.asarray, value) for value in outputs]
         failed = [jnp.any(flag) for flag in frame.checks.failed]
-        return outputs, Flags(jnp.stack(failed) if failed else (), tuple(frame.checks.errors))
-
-    def _trace_probe(self, args: Sequence[Any], variables: Sequence[Variable]) -> list[Any]:
-        _, values = self._evaluate(args, variables)
-        return [v.length if isinstance(v, PaddedTrace) else jnp.asarray(v) for v in values]
+        if not failed:
+            return outputs, None
+        return outputs, Flags(jnp.stack(failed), tuple(frame.checks.errors))
 
     def _evaluate(
         self, args: Sequence[Any], targets: Sequence[Variable]
     ) -> tuple[Frame, list[Any]]:
         inputs = self.fgraph.inputs
-        frame = Frame(inputs, dict(zip(inputs, args)), self.known)
+        values = dict(zip(inputs, args))
+        frame = Frame(inputs, values, self.known, settings=self.settings)
         try:
             return frame, evaluate(frame, targets)
         except NeedsConcrete as need:
@@ -165,17 +159,20 @@ class Variant:
             raise NeedsConcrete(variables, need.reason, need.where) from None
 
     def _what_to_know(self, frame: Frame, need: NeedsConcrete) -> list[Variable]:
-        """Choose the variables that make a variant: few inputs if possible."""
-        chosen = list(need.variables)
-        is_trace = any(isinstance(frame.values.get(v), PaddedTrace) for v in chosen)
-        sources = frame.traced_sources(chosen)
-        if sources and not is_trace and all(_is_small_integer(frame, v) for v in sources):
-            chosen = sources
-        if all(v in self.known and not isinstance(self.known[v], KnownLength) for v in chosen):
-            raise UnsupportedOpError(
-                f"JAX_FIXED must know {need.reason} to compile, but can't.\n{need.where}"
-            )
-        return chosen
+        """Find the inputs of which the values must be known.
+
+        Raises
+        ------
+        NeedsEager
+            If they are too large for that.
+        """
+        is_padded = any(isinstance(frame.values.get(v), PaddedTrace) for v in need.variables)
+        sources = frame.traced_sources(need.variables)
+        if sources and not is_padded and all(_is_small_integer(frame, v) for v in sources):
+            return sources
+        eager = NeedsEager(need.reason, need.where, need.variables, is_padded)
+        eager.node = need.node
+        raise eager
 
 
 def run_variant(root: Variant, args: Sequence[Any], max_variants: int) -> list[Any]:
@@ -193,13 +190,10 @@ def run_variant(root: Variant, args: Sequence[Any], max_variants: int) -> list[A
                 outputs, flags = variant.call(args)
             except NeedsConcrete:
                 continue
-            flags.raise_first()
+            if flags is not None:
+                flags.raise_first()
             return outputs
         variant = variant.child(variant.values_of_needs(args), max_variants)
-
-
-def _no_probe(args: Sequence[Any]) -> list[Any]:
-    raise AssertionError("nothing is to be found out")
 
 
 def _is_small_integer(frame: Frame, variable: Variable) -> bool:

@@ -18,9 +18,8 @@ from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import MakeSlice, NoneTypeT, SliceType
 
 from fixed_modes.numba.broadcasting import write_common_length, write_step
-from fixed_modes.numba.elemwise import numpy_dtype
 from fixed_modes.numba.subtensor import write_bounds_check
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.writer import Writer, numpy_dtype
 
 
 class NotWritten(NotImplementedError):

@@ -7,8 +7,8 @@ from typing import Any
 
 from aesara.graph.basic import Apply, Variable
 
-from fixed_modes.numba.elemwise import empty_reduction_message, numpy_dtype
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.elemwise import empty_reduction_message
+from fixed_modes.numba.writer import Writer, numpy_dtype
 
 
 def write_argmax(node: Apply, axes: tuple[int, ...] | None, writer: Writer) -> None:

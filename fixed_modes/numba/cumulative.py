@@ -8,8 +8,7 @@ from aesara.graph.basic import Apply
 from aesara.tensor.extra_ops import CumOp
 
 from fixed_modes.numba.copying import shape_tuple
-from fixed_modes.numba.elemwise import numpy_dtype
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.writer import Writer, numpy_dtype
 
 
 def write_cumulative(op: CumOp, node: Apply, writer: Writer) -> None:

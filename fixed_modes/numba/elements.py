@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import aesara.scalar.basic as aes
 import numpy as np
@@ -50,13 +50,13 @@ def is_small(variable: Variable, writer: Writer) -> bool:
     return variable.type.dtype != "float16" and fixed_shape(variable, writer) is not None
 
 
-def fixed_shape(variable: Variable, writer: Writer) -> Optional[tuple[int, ...]]:
+def fixed_shape(variable: Variable, writer: Writer) -> tuple[int, ...] | None:
     """Give the lengths of an array if it is small; code for these very lengths follows."""
     facts = None if isinstance(variable, Constant) else writer.facts(variable)
     if facts is not None and facts.elements is not None and facts.shape is not None:
         return tuple(int(n.value) for n in facts.shape if n is not None)
     size = writer.size(variable)
-    if size is None or not writer.plan.decide("0 < {} <= %d" % _MOST_ELEMENTS, size):
+    if size is None or not writer.plan.decide(f"0 < {{}} <= {_MOST_ELEMENTS}", size):
         return None
     return tuple(fixed_length(n, writer) for n in writer.shape(variable) if n is not None)
 
@@ -122,20 +122,16 @@ def arrays_of(variables: Sequence[Variable], writer: Writer) -> Iterator[None]:
 
 def write_small(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> bool:
     """Write `node` element by element; False if that is not what suits it."""
-    if isinstance(op, Subtensor) or all(is_small(out, writer) for out in node.outputs):
-        try:
-            with writer.all_or_nothing(NoExpression):
-                return _write(op, node, writer)
-        except NoExpression:
-            return False
+    suits = isinstance(op, Subtensor) or all(is_small(out, writer) for out in node.outputs)
     if isinstance(op, (CAReduce, Dot)) and is_machine_scalar(node.outputs[0]):
-        if all(is_small(i, writer) for i in node.inputs):
-            try:
-                with writer.all_or_nothing(NoExpression):
-                    return _write(op, node, writer)
-            except NoExpression:
-                return False
-    return False
+        suits = all(is_small(i, writer) for i in node.inputs)
+    if not suits:
+        return False
+    try:
+        with writer.all_or_nothing(NoExpression):
+            return _write(op, node, writer)
+    except NoExpression:
+        return False
 
 
 @singledispatch
@@ -188,9 +184,7 @@ def _write_elemwise(op: Elemwise, node: Apply, writer: Writer) -> bool:
     return True
 
 
-def _column(
-    variable: Variable, shape: tuple[int, ...], writer: Writer
-) -> Optional[list[Operand]]:
+def _column(variable: Variable, shape: tuple[int, ...], writer: Writer) -> list[Operand] | None:
     """Give an operand for each element of the result."""
     count = int(np.prod(shape))
     if is_machine_scalar(variable):
@@ -244,10 +238,10 @@ def _write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> bool:
 
 def _constant_index(
     idx_list: Sequence[Any], values: Sequence[Variable], writer: Writer
-) -> Optional[tuple[Any, ...]]:
+) -> tuple[Any, ...] | None:
     remaining = iter(values)
 
-    def entry(part: Any) -> Optional[int]:
+    def entry(part: Any) -> int | None:
         if part is None or isinstance(part, int):
             return part
         known = writer.known(next(remaining))
@@ -257,7 +251,9 @@ def _constant_index(
 
     try:
         return tuple(
-            slice(entry(p.start), entry(p.stop), entry(p.step)) if isinstance(p, slice) else entry(p)
+            slice(entry(p.start), entry(p.stop), entry(p.step))
+            if isinstance(p, slice)
+            else entry(p)
             for p in idx_list
         )
     except NoExpression:
@@ -377,16 +373,16 @@ def _write_product(
 ) -> str:
     dtype = node.outputs[0].type.dtype
     left_type, right_type = (i.type.dtype for i in node.inputs)
-    total = ""
+    total: str = ""
     for a, b in zip(row, column):
         left = Operand(operands[0][int(a)], left_type).to(dtype)
         right = Operand(operands[1][int(b)], right_type).to(dtype)
         term = expression(aes.mul, [Operand(left, dtype), Operand(right, dtype)], dtype, writer)
         if dtype == "float64":
-            total = f"{total} + {term}" if total else term
+            total = f"{total} + {term}" if total else str(term)
         else:
             sum_ = [Operand(total, dtype), Operand(term, dtype)]
-            total = expression(aes.add, sum_, dtype, writer) if total else term
+            total = expression(aes.add, sum_, dtype, writer) if total else str(term)
     name = writer.fresh("dot")
     writer.emit(f"{name} = {total}")
     return name
@@ -407,7 +403,7 @@ def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> bool:
     shape = table.shape[: len(kept)]
     values = []
     for group in table.reshape(int(np.prod(shape)), -1):
-        total = Operand(elements[int(group[0])], x.type.dtype).to(acc_dtype)
+        total = Operand(Operand(elements[int(group[0])], x.type.dtype).to(acc_dtype), acc_dtype)
         for place in group[1:]:
             pair = [Operand(total, acc_dtype), Operand(elements[int(place)], x.type.dtype)]
             text = expression(op.scalar_op, [pair[0], pair[1].to(acc_dtype)], acc_dtype, writer)

@@ -11,12 +11,11 @@ from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 
-from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_fill
 from fixed_modes.numba.plan import Known
+from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
-
 
 # -- Elemwise --------------------------------------------------------------
 
@@ -134,8 +133,9 @@ def _has_expression(node: Apply) -> bool:
 
 
 def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
-    in_place = {n: i for n, i in op.inplace_pattern.items()
-                if not has_destination(node.outputs[n], writer)}
+    in_place = {
+        n: i for n, i in op.inplace_pattern.items() if not has_destination(node.outputs[n], writer)
+    }
     elements = [
         # What is overwritten must be the array itself.
         _Element(i, writer) if n not in in_place.values() else _plain_element(i, writer)

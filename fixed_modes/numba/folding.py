@@ -174,9 +174,7 @@ def _composite(op: aes.Composite, x: list[Known], plan: Plan) -> Known | None:
     return known(op.fgraph.outputs[0]) if len(op.fgraph.outputs) == 1 else None
 
 
-def known_slice(
-    part: slice, values: list[Known | None], length: Known, plan: Plan
-) -> Known | None:
+def known_slice(part: slice, values: list[Known | None], length: Known, plan: Plan) -> Known | None:
     """Give how many elements a slice of an axis takes.
 
     Parameters
@@ -216,4 +214,3 @@ def known_arange(node: Apply, writer: Writer) -> Known | None:
         return writer.plan.apply("len(range({}, {}, {}))", *known)
     except NotKnown:
         return None
-

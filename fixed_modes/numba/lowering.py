@@ -54,14 +54,13 @@ from fixed_modes.numba.advanced import (
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.argmax import write_argmax
 from fixed_modes.numba.cumulative import write_cumulative
+from fixed_modes.numba.elements import arrays_of, write_small
 from fixed_modes.numba.elemwise import (
     is_absorbed,
-    numpy_dtype,
     write_dimshuffle,
     write_elemwise,
     write_reduction,
 )
-from fixed_modes.numba.elements import arrays_of, write_small
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.python_call import call_of_perform
@@ -89,7 +88,7 @@ from fixed_modes.numba.tensor import (
     write_shape,
     write_specify_shape,
 )
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
 def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import linecache
 import re
+from functools import cached_property, partial
+from hashlib import sha256
+from types import CodeType
 from typing import Any
 
 import numba
@@ -15,6 +17,7 @@ from aesara.tensor.type import TensorType
 from numba.core.errors import NumbaError
 
 from fixed_modes.errors import UnsupportedOpError, describe_node, with_origin
+from fixed_modes.numba.cache import MODULE, compiled_once
 from fixed_modes.numba.lowering import lower_graph
 from fixed_modes.numba.plan import Plan
 from fixed_modes.numba.writer import ERROR, PLAN, Findings, Writer, is_machine_scalar
@@ -24,7 +27,7 @@ _FUNCTION = "graph"
 _ERROR_SIZE = 64
 # After so many variants there is one that knows nothing of lengths.
 _MOST_VARIANTS = 12
-_numbers = itertools.count()
+_OPTIONS = {"error_model": "numpy"}
 
 
 class CompiledGraph:
@@ -50,6 +53,11 @@ class CompiledGraph:
     def source(self) -> str:
         """The text of the module of the last variant that was called, or of the general one."""
         return (self._variants or [self._general])[0].source
+
+    @property
+    def cache(self) -> Any:
+        """What the compile cache does for the variant that was called last."""
+        return (self._variants or [self._general])[0].cache
 
     def __call__(self, *inputs: Any) -> Any:
         for position, variant in enumerate(self._variants):
@@ -96,8 +104,10 @@ class Variant:
     ----------
     source
         The text of the generated module.
-    filename
-        The name under which tracebacks and Numba's messages show it.
+    constants
+        Arrays that the function gets after the inputs of the graph.
+    converted
+        The nodes that are calls of Aesara's own conversions.
     """
 
     def __init__(self, fgraph: FunctionGraph, plan: Plan, findings: Findings) -> None:
@@ -108,24 +118,36 @@ class Variant:
         arguments += [name for name, _ in writer.constant_arguments]
         source = writer.source(_FUNCTION, arguments, results)
         self.source = source.text
-        self.filename = f"<fixed_modes graph {next(_numbers)}>"
         self.constants = [value for _, value in writer.constant_arguments]
         self.converted = writer.converted
         self._sites = writer.sites
         self._origins = source.origins
-        self.function = self._compile(writer.globals)
+        self._namespace = writer.globals
         self.parameters = plan.replay(len(fgraph.inputs)).parameters
 
-    def _compile(self, namespace: dict[str, Any]) -> Any:
-        # Tracebacks read the lines from here; there is no such file.
-        linecache.cache[self.filename] = (
-            len(self.source),
-            None,
-            self.source.splitlines(True),
-            self.filename,
-        )
-        exec(compile(self.source, self.filename, "exec"), namespace)
-        return numba.njit(error_model="numpy")(namespace[_FUNCTION])
+    @cached_property
+    def _compiled(self) -> tuple[Any, Any]:
+        # A name that is the same in every process; there is no such file.
+        name = f"<fixed_modes graph {sha256(self.source.encode()).hexdigest()[:16]}>"
+        code = compile(self.source, name, "exec")
+        run = partial(_run, code, self.source, self._namespace)
+        return compiled_once(code, self._namespace, _OPTIONS, run)
+
+    @cached_property
+    def function(self) -> Any:
+        """What Numba compiles when it is called first."""
+        return self._compiled[0]
+
+    @property
+    def cache(self) -> Any:
+        """What the compile cache does for it."""
+        return self._compiled[1]
+
+    @property
+    def filename(self) -> str:
+        """The name under which tracebacks and Numba's messages show it."""
+        # Another graph of the same code may have been the first.
+        return str(self.function.py_func.__code__.co_filename)
 
     def error_at_site(self, error: np.ndarray) -> Exception:
         site = self._sites[int(error[0]) - 1]
@@ -146,6 +168,16 @@ class Variant:
             if name == self.filename and int(line) in self._origins:
                 return self._origins[int(line)]
         return None, ()
+
+
+def _run(code: CodeType, source: str, namespace: dict[str, Any]) -> Any:
+    """Run a generated module, and have Numba compile its function at the first call."""
+    # Tracebacks read the lines from here.
+    name = code.co_filename
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace["__name__"] = MODULE
+    exec(code, namespace)
+    return numba.njit(**_OPTIONS)(namespace[_FUNCTION])
 
 
 def _write_inputs(fgraph: FunctionGraph, writer: Writer) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable
 
 import numpy as np
@@ -51,7 +51,7 @@ class Known:
         return f"Known({self.value})"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _function(template: str, count: int) -> Callable[..., Any]:
     names = [f"a{n}" for n in range(count)]
     return eval(f"lambda {', '.join(names)}: {template.format(*names)}")

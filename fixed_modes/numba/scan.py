@@ -155,9 +155,8 @@ class ScanLoop:
                 )
         for index, sequence in enumerate(self._outer_sequences()):
             length = writer.shape(sequence)[0]
-            if known is not None and length is not None:
-                if not plan.decide("{} < {}", length, known):
-                    continue
+            if known is not None and length is not None and plan.decide("{} >= {}", length, known):
+                continue
             name = writer.name(sequence)
             with writer.block(f"if {name}.shape[0] < {text}:"):
                 writer.emit_failure(
@@ -308,8 +307,9 @@ class ScanLoop:
         if isinstance(part, Buffer) and part.excess is not None:
             return
         if part.is_full and not self.op.info.as_while:
-            assert part.known_length is not None and self.steps.known is not None
-            template = "{} > {} + %d" % part.first_row
+            assert part.known_length is not None
+            assert self.steps.known is not None
+            template = f"{{}} > {{}} + {part.first_row}"
             if writer.plan.decide(template, part.known_length, self.steps.known):
                 writer.emit(f"{part.name}[{written}:] = 0")
             return

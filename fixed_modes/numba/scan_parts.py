@@ -90,7 +90,7 @@ class Ring:
             plan = writer.plan
             is_empty = plan.decide("{} > 0 and {} == 0", steps.known, self.known_length)
             if not is_empty:
-                template = "{} >= {} + %d" % offset if offset else "{} >= {}"
+                template = f"{{}} >= {{}} + {offset}" if offset else "{} >= {}"
                 self.is_full = plan.decide(template, self.known_length, steps.known)
         if self.is_full:
             return
@@ -222,9 +222,9 @@ class Buffer(Ring):
             return
         # More rows would be a trace, whose length may be another one at the next call.
         most = min(self.first_row + 1, self._most_rows())
-        if not plan.decide("%d <= {} <= %d" % (self.first_row, most), self.known_length):
+        if not plan.decide(f"{self.first_row} <= {{}} <= {most}", self.known_length):
             return
-        template = "{} >= {} + %d" % (self.first_row + self.reach)
+        template = f"{{}} >= {{}} + {self.first_row + self.reach}"
         if not plan.decide(template, self.known_length, steps.known):
             self.is_short, self.is_full = True, False
             fixed_length(self.known_length, writer)
@@ -235,15 +235,15 @@ class Buffer(Ring):
             return False
         if self.known_length is None or steps.known is None:
             return False
-        template = "{} >= %d and 0 < {} + %d - {} <= %d" % (
-            self.first_row, self.first_row, self.first_row + _FEW_ROWS,
-        )  # fmt: skip
+        most = self.first_row + _FEW_ROWS
+        template = f"{{}} >= {self.first_row} and 0 < {{}} + {self.first_row} - {{}} <= {most}"
         return writer.plan.decide(template, self.known_length, steps.known, self.known_length)
 
     def _allocate_in_full(self, writer: Writer, source: str, steps: Steps) -> None:
         """Write a buffer of its own, with a row for every step."""
-        assert self.known_length is not None and steps.known is not None
-        rows = writer.plan.apply("{} + %d" % self.first_row, steps.known)
+        assert self.known_length is not None
+        assert steps.known is not None
+        rows = writer.plan.apply(f"{{}} + {self.first_row}", steps.known)
         self.excess = writer.plan.apply("{} - {}", rows, self.known_length)
         lengths = [writer.parameter(rows)]
         lengths += [writer.length(self.outer, axis) for axis in range(1, self.ndim)]
@@ -274,7 +274,7 @@ class Buffer(Ring):
         if not self._may_have_registers():
             return
         known = self.known_length
-        is_there = known is not None and writer.plan.decide("{} >= %d" % self.first_row, known)
+        is_there = known is not None and writer.plan.decide(f"{{}} >= {self.first_row}", known)
         if not is_there and self.ndim > 1:
             return
         zero = writer.literal(np.zeros((), self.outer.type.dtype)[()])
@@ -284,6 +284,7 @@ class Buffer(Ring):
             for place in self._places():
                 register = writer.fresh("_".join([f"{self.name}_tm{back}", *map(str, place)]))
                 row.append(register)
+                text: str
                 if back > self.first_row:
                     text = zero  # so many steps come that this is never read
                 elif is_there:
@@ -496,12 +497,11 @@ class Trace(Ring):
         result = self.result
         if not is_machine_scalar(result) and not self._allocate_rows(writer):
             self._write_first_allocation(writer, step)
-        if not is_machine_scalar(result) and self.is_allocated:
-            if writer.facts_of_value(result).elements is not None:
-                shape = fixed_shape(result, writer)
-                for place, value in zip(np.ndindex(*(shape or ())), elements_of(result, writer)):
-                    writer.emit(f"{_entry(self.name, self.at, place)} = {value}")
-                return
+        if self.is_allocated and writer.facts_of_value(result).elements is not None:
+            lengths = fixed_shape(result, writer) or ()
+            for place, value in zip(np.ndindex(*lengths), elements_of(result, writer)):
+                writer.emit(f"{_entry(self.name, self.at, place)} = {value}")
+            return
         shape = writer.shape(result) if result.type.ndim and self.is_allocated else ()
         write_row(writer, self.name, self.at, writer.name(result), result, shape, shape)
 

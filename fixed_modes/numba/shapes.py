@@ -228,13 +228,13 @@ def broadcast_shape(node: Apply, writer: Writer) -> _MaybeShape:
     result: list[Known | None] = []
     for axis in range(ndim):
         length = _agreed([shape[axis] for shape in shapes], writer.plan)
-        if length is False:
+        if isinstance(length, bool):
             return None
-        result.append(length or None)
+        result.append(length)
     return tuple(result)
 
 
-def _agreed(lengths: list[Known | None], plan: Plan) -> Known | None | bool:
+def _agreed(lengths: list[Known | None], plan: Plan) -> Known | bool | None:
     """Give the length that all others are equal to, or stretched to; False if there is none."""
     known = [n for n in lengths if n is not None]
     if len(known) < len(lengths):

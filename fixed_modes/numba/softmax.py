@@ -10,8 +10,7 @@ from aesara.graph.basic import Apply
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 
 from fixed_modes.numba.copying import shape_tuple
-from fixed_modes.numba.elemwise import numpy_dtype
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.writer import Writer, numpy_dtype
 
 
 class _Slices:

@@ -91,7 +91,9 @@ def write_index(
             text = str(part)
         where = None if known is None or place is None else _known_position(place, known, writer)
         length = writer.length(x, axis)
-        parts.append(where or write_position(text or writer.parameter(place), length, axis, writer))
+        if not text and place is not None:
+            text = writer.parameter(place)
+        parts.append(where or write_position(text, length, axis, writer))
     return ", ".join(parts) or "..."
 
 

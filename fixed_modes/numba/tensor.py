@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from aesara.compile.ops import DeepCopyOp
-from aesara.graph.basic import Apply, Variable
+from aesara.graph.basic import Apply
 from aesara.raise_op import CheckAndRaise
 from aesara.tensor.basic import Alloc, AllocEmpty, MakeVector
 from aesara.tensor.math import Dot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
@@ -313,7 +313,8 @@ class Writer:
         if facts.name is None:
             if facts.known is not None:
                 return self._known_text(facts.known, variable.type.dtype)
-            assert facts.elements is not None and facts.shape is not None
+            assert facts.elements is not None
+            assert facts.shape is not None
             return self._array_of(facts.elements, facts.shape, variable)
         return facts.name
 

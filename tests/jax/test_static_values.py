@@ -9,6 +9,8 @@ import aesara.tensor as at
 import numpy as np
 import pytest
 
+from fixed_modes.errors import FixedModesWarning
+
 
 def compiled(inputs, outputs, **kwargs):
     return aesara.function(inputs, outputs, mode="JAX_FIXED", **kwargs)
@@ -89,12 +91,13 @@ def test_number_known_outside_reaches_a_slice_inside_a_loop():
     np.testing.assert_allclose(f(3, np.arange(4.0)), [3.0, 6.0])
 
 
-def test_length_that_a_loop_computes_is_refused_with_the_reason():
+def test_length_that_a_loop_computes_is_worth_a_warning_with_the_reason():
     x = at.dvector("x")
     out, _ = aesara.scan(lambda i, x: x[:i].sum(), sequences=[at.arange(3)], non_sequences=[x])
     f = compiled([x], out)
-    with pytest.raises(NotImplementedError, match=r"bounds of a slice.*what the loop computes"):
-        f(np.ones(3))
+    with pytest.warns(FixedModesWarning, match=r"bounds of a slice.*what the loop computes"):
+        got = f(np.array([1.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(got, [0.0, 1.0, 3.0])
 
 
 def test_old_variants_are_dropped_and_many_are_worth_a_warning():

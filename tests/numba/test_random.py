@@ -7,6 +7,7 @@ import aesara.tensor as at
 import aesara.tensor.random.basic as aer
 import numpy as np
 import pytest
+from aesara.tensor.random.op import RandomVariable
 from scipy import stats
 
 from fixed_modes.errors import FixedModesWarning
@@ -124,19 +125,23 @@ def test_legacy_random_state_is_refused_with_advice():
         aesara.function([], draws, updates=updates, mode="NUMBA_FIXED")
 
 
+class TwiceUniform(RandomVariable):
+    """A variable that NUMBA_FIXED knows nothing of."""
+
+    name = "twice_uniform"
+    ndim_supp = 0
+    ndims_params = (0,)
+    dtype = "float64"
+
+    @classmethod
+    def rng_fn(cls, rng, high, size):
+        return rng.uniform(0, 2 * high, size)
+
+
 # Those without a native sampler run in Python, and say so once.
 IN_PYTHON = [
-    (aer.vonmises, (0.5, 2.0), lambda r: r.vonmises(0.5, 2.0)),
-    (aer.binomial, (5, 0.3), lambda r: r.binomial(5, 0.3)),
-    (aer.nbinom, (3, 0.4), lambda r: stats.nbinom.rvs(3, 0.4, random_state=r)),
-    (aer.integers, (0, 50), lambda r: r.integers(0, 50)),
-    (aer.dirichlet, (np.ones(3),), lambda r: r.dirichlet(np.ones(3))),
-    (aer.permutation, (np.arange(5),), lambda r: r.permutation(np.arange(5))),
-    (
-        aer.multinomial,
-        (4, np.array([0.5, 0.5])),
-        lambda r: r.multinomial(4, np.array([0.5, 0.5])),
-    ),
+    (TwiceUniform(), (1.5,), lambda r: r.uniform(0, 3.0)),
+    (aer.integers, (0, np.uint64(2**63)), lambda r: r.integers(0, np.uint64(2**63))),
 ]
 
 

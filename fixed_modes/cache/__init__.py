@@ -1,0 +1,9 @@
+"""Keeps compiled code on disk, for the next process that compiles the same graph.
+
+* `key` describes Python values exactly, or says that it can't;
+* `place` finds the directory and decides whether it can be trusted;
+* `store` holds entries, bytes under a key, in that directory.
+
+What is stored and when a graph has a key is up to each back end
+(``fixed_modes/numba/cache.py``, ``fixed_modes/jax/cache.py``).
+"""

@@ -1,0 +1,359 @@
+"""Stores the machine code of a generated module, and loads it in the next process.
+
+The key of a module is its text with all that the text refers to, the versions of
+what compiles it and the processor; that of an entry has the types of the arguments
+too.  Constant arrays are arguments, so that their values are no part of a key.
+
+Numba's `Dispatcher` asks its cache for a compiled function before it compiles
+one; here the cache is a `StoredCode`, which keeps Numba's own serialised form.
+"""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import logging
+import os
+import pickle
+import platform
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+from weakref import WeakValueDictionary
+
+import aesara
+import llvmlite
+import numba
+import numpy as np
+import scipy
+from aesara.configdefaults import config
+from numba.core import config as numba_config
+from numba.core import serialize, types
+from numba.core.bytecode import FunctionIdentity
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+
+from fixed_modes._version import __version__
+from fixed_modes.cache.key import Key, Undescribable, digest_of_sources
+from fixed_modes.cache.store import Store, store_in
+
+_log = logging.getLogger("fixed_modes.cache")
+
+#: The name under which generated functions are known to Numba: it has to be a module
+#: that can be imported, since what it stores refers to it.
+MODULE = __name__
+
+# Settings of Numba that don't change the code of a function.
+_HARMLESS = re.compile(
+    "CACHE_DIR|CACHE_LOCATOR_CLASSES|COLOR_SCHEME|.*NUM_THREADS|DEVELOPER_MODE|SHOW_HELP"
+    "|FULL_TRACEBACKS|HIGHLIGHT_DUMPS|DEBUG_CACHE|DUMP_.*|GDB_BINARY|THREADING_LAYER.*"
+    "|.*CUDA.*|FUNCTION_CACHE_SIZE|CHROME_TRACE|TRACE|RUNNING_UNDER_PROFILER|_.*"
+)
+# Aesara's flags that its own conversions read.
+_FLAGS = ("floatX", "cast_policy", "numba__vectorize_target")
+
+# Numbers below this one are those that Numba counts by itself.
+_FIRST_OWN_NUMBER = 2**48
+_NUMBER_IN_NAME = re.compile(r"B\d+v(\d+)")
+
+
+class Outcome:
+    """What the cache did for one graph.
+
+    Attributes
+    ----------
+    state
+        ``off``, ``refused``, or ``waiting`` for a first call; after one ``loaded``
+        or ``compiled``.
+    reason
+        Why it was refused, or why what was compiled has not been stored.
+    """
+
+    def __init__(self, state: str = "waiting", reason: str = "") -> None:
+        self.state = state
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"{self.state} ({self.reason})" if self.reason else self.state
+
+    def refuse(self, state: str, reason: str) -> None:
+        """Note why nothing is stored."""
+        self.state, self.reason = state, reason
+        _log.debug("Compiled code is not stored: %s", reason)
+
+
+def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Give the key of a generated module.
+
+    Aesara gives variables inside fused scalar ops other names in every process, and
+    users give theirs as they like: that is why this is about the module's code and
+    not about its text.
+
+    Parameters
+    ----------
+    code
+        The module, compiled by Python.
+    namespace
+        The globals that it refers to, before it has been run.
+    options
+        Those of `numba.njit`.
+
+    Raises
+    ------
+    Undescribable
+        If a global can't be described exactly.
+    """
+    key = Key(_describe)
+    key.add(facts())
+    key.add(settings())
+    key.add_code(code)
+    key.add(_lines(code))
+    key.add(dict(sorted(options.items())))
+    for name, value in sorted(namespace.items()):
+        if not name.startswith("__"):
+            key.add(name)
+            key.add(value)
+    return key.hexdigest()
+
+
+def _lines(code: CodeType) -> tuple[Any, ...]:
+    """Say which line which instruction stands in: Numba's messages name lines."""
+    inside = (_lines(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return (*dis.findlinestarts(code), *inside)
+
+
+@lru_cache(maxsize=1)
+def facts() -> dict[str, str]:
+    """Say what compiles: versions, which don't change while a process runs."""
+    return {
+        "fixed_modes": f"{__version__} {digest_of_sources('fixed_modes.numba')}",
+        "aesara": aesara.__version__,
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": f"{sys.implementation.name} {sys.version}",
+        "machine": f"{sys.platform} {platform.machine()} {sys.byteorder}",
+    }
+
+
+def settings() -> dict[str, str]:
+    """Say which settings of Numba and flags of Aesara the machine code depends on."""
+    found = {
+        name: repr(value)
+        for name, value in vars(numba_config).items()
+        if name.isupper() and not _HARMLESS.fullmatch(name)
+    }
+    return {**dict(sorted(found.items())), **{name: str(getattr(config, name)) for name in _FLAGS}}
+
+
+def compiled_once(
+    code: CodeType,
+    namespace: Mapping[str, Any],
+    options: Mapping[str, Any],
+    make: Callable[[], Any],
+) -> tuple[Any, Outcome]:
+    """Give the compiled function of a module; equal modules of a process share it.
+
+    It looks in the store before it compiles, and stores what it has compiled.
+
+    Parameters
+    ----------
+    code, namespace, options
+        As for `module_key`.
+    make
+        Runs the module and makes the function, with Numba's decorator.
+
+    Returns
+    -------
+    The function, and what the cache does for it.
+    """
+    names_are_unique()
+    if not config.fixed_modes__cache:
+        return make(), Outcome("off")
+    try:
+        key = module_key(code, namespace, options)
+    except Undescribable as exc:
+        outcome = Outcome()
+        outcome.refuse("refused", f"it refers to {exc}")
+        return make(), outcome
+    store = store_in(config.fixed_modes__cache_dir)
+    function = _in_use.get((key, store))
+    if function is None:
+        function = make()
+        function._cache = StoredCode(key, store)
+        _in_use[key, store] = function
+    return function, function._cache.outcome
+
+
+_in_use: WeakValueDictionary[tuple[str, Store], Any] = WeakValueDictionary()
+
+
+class StoredCode(_Cache):
+    """The cache of one dispatcher.
+
+    Parameters
+    ----------
+    key
+        The key of the module.
+    store
+        Where entries are.
+
+    Attributes
+    ----------
+    outcome
+        What came of it.
+    """
+
+    def __init__(self, key: str, store: Store) -> None:
+        self._key = key
+        self._store = store
+        self.outcome = Outcome()
+        self._is_enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The directory of the entries."""
+        return str(self._store.directory)
+
+    def enable(self) -> None:
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        self._is_enabled = False
+
+    def flush(self) -> None:
+        """Do nothing: other functions have entries in the same place."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """Load the code for argument types; None if it has to be compiled."""
+        if not self._is_enabled:
+            return None
+        # What Numba's own cache does first: the code refers to what is registered there.
+        target_context.refresh()
+        key = self._entry_key(sig, target_context)
+        content = self._store.get(key) if key else None
+        if key is None or content is None:
+            return None
+        try:
+            result = CompileResult._rebuild(target_context, *pickle.loads(content))
+        except Exception as exc:
+            # Whole, but of no use, which a version that is part of the key rules out.
+            _log.debug("Stored code can't be loaded", exc_info=exc)
+            self._store.remove(key)
+            return None
+        if result.signature.args != tuple(sig):
+            return None
+        self.outcome.state = "loaded"
+        return result
+
+    def save_overload(self, sig: Any, data: CompileResult) -> None:
+        """Store what has been compiled, if it can be."""
+        self.outcome.state = "compiled"
+        key = self._entry_key(sig, data.target_context) if self._is_enabled else None
+        if key is None:
+            return
+        reason = _why_not(data)
+        if reason:
+            self.outcome.refuse("compiled", reason)
+            return
+        try:
+            content = serialize.dumps(data._reduce())
+        except Exception as exc:
+            self.outcome.refuse("compiled", f"Numba can't serialise it ({exc})")
+            return
+        if not self._store.put(key, content, config.fixed_modes__cache_size):
+            self.outcome.refuse("compiled", "the entry could not be written")
+
+    def _entry_key(self, sig: Any, target_context: Any) -> str | None:
+        key = Key(_describe)
+        key.add(self._key)
+        key.add(processor(target_context))
+        try:
+            key.add(tuple(sig))
+        except Undescribable as exc:
+            self.outcome.refuse("compiled", f"an argument's type is {exc}")
+            return None
+        return key.hexdigest()
+
+
+def processor(target_context: Any) -> tuple[str, ...]:
+    """Name the target, the processor and its features, as Numba hands them to LLVM."""
+    return tuple(target_context.codegen().magic_tuple())
+
+
+def _why_not(compiled: CompileResult) -> str:
+    """Say why compiled code can't be stored; the empty string if it can."""
+    if any(not lifted.can_cache for lifted in compiled.lifted):
+        return "a part of it runs in Python"
+    if compiled.library.has_dynamic_globals:
+        return "it refers to an address in this process"
+    module = compiled.library._final_module
+    for symbol in itertools.chain(module.functions, module.global_variables):
+        number = _NUMBER_IN_NAME.search(symbol.name)
+        if number and not symbol.is_declaration and int(number[1]) < _FIRST_OWN_NUMBER:
+            return f"{symbol.name} was compiled before names were unique"
+    return ""
+
+
+def _describe(key: Key, value: Any) -> bool:
+    """Describe what only Numba has: compiled functions and types."""
+    if isinstance(value, Dispatcher):
+        try:
+            key.add_by_name(value)
+        except Undescribable:
+            key.write("compiled function")
+            key.add(dict(sorted(value.targetoptions.items())))
+            key.add(dict(sorted(value.locals.items())))
+            key.add_function(value.py_func)
+        return True
+    if isinstance(value, types.Type):
+        _describe_type(key, value)
+        return True
+    return False
+
+
+def _describe_type(key: Key, kind: types.Type) -> None:
+    exact = (types.Number, types.Boolean, types.NoneType, types.UnicodeType)
+    if isinstance(kind, types.BaseTuple):
+        key.write("tuple type", type(kind).__name__)
+        key.add(tuple(kind))
+    elif isinstance(kind, types.Array):
+        key.write("array type", type(kind).__name__)
+        key.add((kind.dtype, kind.ndim, kind.layout, kind.mutable, kind.aligned))
+    elif isinstance(kind, exact) or kind == types.npy_rng:
+        key.write("type", type(kind).__name__, str(kind))
+    else:
+        raise Undescribable(f"the Numba type {kind}")
+
+
+def names_are_unique() -> None:
+    """See to it that no two processes give two functions one name.
+
+    Numba puts a number into the name of the code of every function it compiles, and
+    counts from 1 in each process.  Code that is loaded can then have the name of
+    other code, and the linker takes the one for the other.  Here each process begins
+    at a number of its own, and so does a child that it forks.
+    """
+    if not _numbering.is_own:
+        _numbering.begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_numbering.begin)
+
+
+class _Numbering:
+    is_own = False
+
+    def begin(self) -> None:
+        self.is_own = True
+        FunctionIdentity._unique_ids = itertools.count(
+            _FIRST_OWN_NUMBER + secrets.randbits(60) * 2**16
+        )
+
+
+_numbering = _Numbering()
