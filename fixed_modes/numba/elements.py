@@ -104,14 +104,17 @@ def set_elements(
 
 
 @contextmanager
-def arrays_of(variables: Sequence[Variable], writer: Writer) -> Iterator[None]:
-    """Make arrays of those of `variables` that are held element by element."""
+def arrays_of(node: Apply, writer: Writer) -> Iterator[None]:
+    """Make arrays of those inputs of `node` that are held element by element."""
     changed = []
-    for variable in variables:
+    is_elemwise = isinstance(node.op, Elemwise)
+    for variable in node.inputs:
         if isinstance(variable, Constant) or not isinstance(variable.type, TensorType):
             continue
         facts = writer.facts(variable)
         if facts.name is None and facts.elements is not None:
+            if is_elemwise and len(facts.elements) == 1:
+                continue  # loops use the number itself
             facts.name = writer.name(variable)
             changed.append(facts)
     yield
@@ -281,7 +284,7 @@ def _write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> bool:
     dtype = x.type.dtype
     elements = list(elements_of(x, writer))
     for place, value in zip(places.ravel(), column):
-        text = value.to(dtype)
+        text: str = value.to(dtype)
         if not op.set_instead_of_inc:
             operands = [Operand(elements[int(place)], dtype), Operand(text, dtype)]
             text = expression(aes.add, operands, dtype, writer)

@@ -10,6 +10,7 @@ import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from aesara.tensor.math import Dot
 
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_fill
@@ -52,12 +53,22 @@ class _Element:
         self.steps: dict[int, str] = {}
         #: The axes along which this input has one element, which is used throughout.
         self.stretched: set[int] = set()
+        #: The column and the row of an outer product.
+        self.factors: list[_Element] = []
         self.dtype = variable.type.dtype
         self.axes: list[Any] = list(range(variable.type.ndim))
         self.broadcast = variable.type.broadcastable
         if isinstance(variable, Constant) and variable.data.size == 1:
             self.text, self.axes = writer.literal(variable.data.ravel()[0]), []
             self.is_scalar = True
+            return
+        facts = None if isinstance(variable, Constant) else writer.facts(variable)
+        if facts is not None and facts.elements is not None and len(facts.elements) == 1:
+            self.text, self.axes, self.is_scalar = facts.elements[0], [], True
+            return
+        if facts is not None and facts.product is not None:
+            self.factors = [_Element(factor, writer) for factor in facts.product]
+            self.text, self.is_scalar, self.variable = "outer", False, variable
             return
         source = absorbed_source(variable)
         if source is not None:
@@ -77,6 +88,8 @@ class _Element:
         """Give the length along an axis of the loop nest, if this input has that axis."""
         if self.is_scalar or self.broadcast[axis]:
             return None
+        if self.factors:
+            return self.factors[axis].length(axis)
         return f"{self.text}.shape[{self.axes.index(axis)}]"
 
     def static_length(self, axis: int) -> int | None:
@@ -89,6 +102,10 @@ class _Element:
     def read(self, indices: list[str]) -> str:
         if self.is_scalar:
             return self.text
+        if self.factors:
+            column, row = self.factors
+            place = [self._index(axis, indices) for axis in self.axes]
+            return f"{column.read([place[0], '0'])} * {row.read(['0', place[1]])}"
         return f"{self.text}[{', '.join(self._index(axis, indices) for axis in self.axes)}]"
 
     def _index(self, axis: int | None, indices: list[str]) -> str:
@@ -113,12 +130,33 @@ def is_absorbed(node: Apply, fgraph: FunctionGraph) -> bool:
         return False
     return all(
         client != "output"
-        and isinstance(client.op, Elemwise)
-        and not any(position == i for i in client.op.inplace_pattern.values())
-        and client.outputs[0].type.ndim > 0
-        and _has_expression(client)
+        and (
+            (is_loop_nest(client) and position not in client.op.inplace_pattern.values())
+            or is_absorbed_product(client, fgraph)
+        )
         for client, position in fgraph.clients[node.outputs[0]]
     )
+
+
+def is_absorbed_product(node: Apply, fgraph: FunctionGraph) -> bool:
+    """Say whether an outer product is used by loop nests only, which compute it as they go."""
+    if not isinstance(node.op, Dot):
+        return False
+    x, y = node.inputs
+    (out,) = node.outputs
+    if (x.type.ndim, y.type.ndim) != (2, 2) or out.type.dtype not in ("float64", "complex128"):
+        return False
+    if not (x.type.broadcastable[1] and y.type.broadcastable[0]):
+        return False
+    if {x.type.dtype, y.type.dtype} != {out.type.dtype}:
+        return False
+    return all(client != "output" and is_loop_nest(client) for client, _ in fgraph.clients[out])
+
+
+def is_loop_nest(node: Apply) -> bool:
+    """Say whether a node is written as a loop over elements."""
+    is_elemwise = isinstance(node.op, Elemwise) and node.outputs[0].type.ndim > 0
+    return is_elemwise and _has_expression(node)
 
 
 def _has_expression(node: Apply) -> bool:
@@ -134,7 +172,9 @@ def _has_expression(node: Apply) -> bool:
 
 def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
     in_place = {
-        n: i for n, i in op.inplace_pattern.items() if not has_destination(node.outputs[n], writer)
+        n: i
+        for n, i in op.inplace_pattern.items()
+        if not has_destination(node.outputs[n], writer) and _has_memory(node.inputs[i], writer)
     }
     elements = [
         # What is overwritten must be the array itself.
@@ -160,10 +200,18 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
             writer.emit(f"{result}[{', '.join(indices)}] = {value}")
 
 
+def _has_memory(variable: Variable, writer: Writer) -> bool:
+    """Say whether there is an array that a result may be written to."""
+    if isinstance(variable, Constant):
+        return False
+    facts = writer.facts(variable)
+    return facts.name is not None and facts.product is None
+
+
 def _plain_element(variable: Variable, writer: Writer) -> _Element:
     element = _Element.__new__(_Element)
     element.dtype = variable.type.dtype
-    element.steps, element.stretched = {}, set()
+    element.steps, element.stretched, element.factors = {}, set(), []
     element.axes = list(range(variable.type.ndim))
     element.broadcast = variable.type.broadcastable
     element.text, element.is_scalar, element.variable = writer.name(variable), False, variable

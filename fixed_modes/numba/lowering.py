@@ -57,12 +57,14 @@ from fixed_modes.numba.cumulative import write_cumulative
 from fixed_modes.numba.elements import arrays_of, write_small
 from fixed_modes.numba.elemwise import (
     is_absorbed,
+    is_absorbed_product,
     write_dimshuffle,
     write_elemwise,
     write_reduction,
 )
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
+from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
@@ -82,7 +84,6 @@ from fixed_modes.numba.tensor import (
     write_alloc_empty,
     write_check,
     write_deep_copy,
-    write_dot,
     write_make_vector,
     write_reshape,
     write_shape,
@@ -135,7 +136,7 @@ def _write_node(node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     writer.emit(f"# {op}".replace("\n", " "))
     if write_small(op, node, fgraph, writer):
         return
-    with arrays_of(node.inputs, writer):
+    with arrays_of(node, writer):
         lower(op, node, fgraph, writer)
 
 
@@ -345,11 +346,19 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 
 _register_where_known(DeepCopyOp, write_deep_copy)
-_register_where_known(Dot, write_dot)
 _register_where_known(Split, write_split)
 _register_where_known(RandomVariable, write_draw)
 _register_where_known(AdvancedSubtensor, write_advanced_subtensor)
 _register_where_known(AdvancedIncSubtensor, write_advanced_inc_subtensor)
+
+
+@_register(Dot)
+def _lower_dot(op: Dot, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    if is_absorbed_product(node, fgraph):
+        x, y = node.inputs
+        writer.facts(node.outputs[0]).product = (x, y)
+    elif not write_dot(op, node, writer):
+        call_stock_conversion(op, node, writer)
 
 
 @_register(MakeSlice)

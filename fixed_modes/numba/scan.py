@@ -215,7 +215,7 @@ class ScanLoop:
         ]
         carried = [self._value_to_carry(part, taken) for part in self.carried]
         for (buffer, tap, result), numbers, value in zip(rows, elements, values):
-            if buffer.placed:
+            if buffer.placed or self._is_in_its_row(buffer, tap, result):
                 continue
             if numbers is not None:
                 buffer.write_values(tap, numbers, writer)
@@ -231,14 +231,22 @@ class ScanLoop:
             names, new = zip(*moves)
             writer.emit(f"{', '.join(names)} = {', '.join(new)}")
 
-    def _value_for_row(self, buffer: Buffer, tap: int, result: Variable) -> str:
-        value = self.writer.name(result)
+    def _is_in_its_row(self, buffer: Buffer, tap: int, result: Variable) -> bool:
+        """Say whether a result has been computed in the memory that it belongs to."""
+        if is_machine_scalar(result) or self.writer.facts_of_value(result).elements is not None:
+            return False
         root, same_memory = memory_root(result)
         own_row = tap in buffer.taps_in and buffer.inputs[buffer.taps_in.index(tap)] is root
+        # An op may have been written otherwise than in place.
+        return own_row and same_memory and self.writer.name(result) == self.writer.name(root)
+
+    def _value_for_row(self, buffer: Buffer, tap: int, result: Variable) -> str:
+        value = self.writer.name(result)
+        root, _ = memory_root(result)
         if (
             buffer.placed
             or not any(root in other.inputs for other in self.buffers)
-            or (own_row and same_memory)
+            or self._is_in_its_row(buffer, tap, result)
         ):
             return value
         return self._copied(value, ".copy()")

@@ -401,13 +401,19 @@ class Buffer(Ring):
 
     def destination(self, writer: Writer, result: Variable) -> str | None:
         """Give the row for the result of a step, if it may be written before the step is over."""
-        # A ring's row may be that of a tap which the step has yet to read.
-        if not self.is_full or self.is_mit_mot or result.type.dtype != self.outer.type.dtype:
+        if self.is_mit_mot or result.type.dtype != self.outer.type.dtype:
+            return None
+        if not self.is_full and not self._has_free_row(writer):
             return None
         if not _same_shape(writer.shape(result), self.row_shape, writer):
             return None
         self.placed = True
         return f"{self.name}[{self.at}]"
+
+    def _has_free_row(self, writer: Writer) -> bool:
+        """Decide whether the row that a step writes in a ring is none that it reads."""
+        known = self.known_length
+        return known is not None and writer.plan.decide(f"{{}} > {self.first_row}", known)
 
 
 def _small_row(shape: Shape, writer: Writer) -> tuple[int, ...] | None:

@@ -22,6 +22,7 @@ ERROR = "error"
 PLAN = "plan"
 _RESERVED = {
     *dir(builtins),
+    "contiguous",
     "copy_of_generator",
     "np",
     "math",
@@ -91,6 +92,8 @@ class Facts:
         each lives in a local variable.
     is_fixed
         Whether the value is the same in every step of the innermost loop.
+    product
+        The column and the row of an outer product that loops compute as they go.
     """
 
     name: str | None = None
@@ -99,6 +102,7 @@ class Facts:
     entries: tuple[Known, ...] | None = None
     elements: tuple[str, ...] | None = None
     is_fixed: bool = False
+    product: tuple[Variable, Variable] | None = None
 
 
 class Hoisted(list[str]):
