@@ -72,11 +72,14 @@ class Outcome:
         or ``compiled``.
     reason
         Why it was refused, or why what was compiled has not been stored.
+    key
+        The key of the module; empty where it has none.
     """
 
-    def __init__(self, state: str = "waiting", reason: str = "") -> None:
+    def __init__(self, state: str = "waiting", key: str = "") -> None:
         self.state = state
-        self.reason = reason
+        self.reason = ""
+        self.key = key
 
     def __repr__(self) -> str:
         return f"{self.state} ({self.reason})" if self.reason else self.state
@@ -213,7 +216,7 @@ class StoredCode(_Cache):
     def __init__(self, key: str, store: Store) -> None:
         self._key = key
         self._store = store
-        self.outcome = Outcome()
+        self.outcome = Outcome(key=key)
         self._is_enabled = True
 
     @property
