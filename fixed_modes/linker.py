@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Callable
 
 from aesara.graph.fg import FunctionGraph
@@ -79,7 +80,8 @@ class InnerGraphLinker(JITLinker):
 def _naming_errors(thunk: Any, fgraph: FunctionGraph, default: Any) -> Callable[[], None]:
     """Make the function that runs `thunk`; an error gets Aesara's notes on its node."""
 
-    def run() -> None:
+    def run(output_subset: Sequence[int] | None = None) -> None:
+        # Aesara takes the subset from what is there: one compiled function gives all.
         try:
             thunk()
         except Exception as exc:

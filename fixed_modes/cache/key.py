@@ -25,7 +25,7 @@ import numpy as np
 KNOWN_PACKAGES = frozenset(
     [
         *("aesara", "fixed_modes", "llvmlite", "numba", "numpy", "scipy"),
-        *("builtins", "cmath", "math", "operator"),
+        *("_operator", "builtins", "cmath", "math", "operator"),
     ]
 )
 
@@ -70,6 +70,10 @@ class Key:
                     self._add_container(value)
         elif isinstance(value, (np.ndarray, np.generic, np.dtype)):
             self._add_numpy(value)
+        elif any(outer is value for outer in self._inside):
+            # A function that calls itself, say; this only notes how far out it is.
+            with self._enter(value):
+                pass
         elif self._describe_more is None or not self._describe_more(self, value):
             self.add_by_name(value)
 

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from fixed_modes.cache import place
 from fixed_modes.cache.place import Untrusted
-from fixed_modes.errors import FixedModesWarning
 
 _log = logging.getLogger("fixed_modes.cache")
 
@@ -213,6 +212,9 @@ class Store:
             _log.debug(message)
             return
         self._has_warned = True
+        # Here, since it imports Aesara, which a store has no other need for.
+        from fixed_modes.errors import FixedModesWarning
+
         warnings.warn(
             f"{message} Graphs are compiled anew where that is needed; 'python -m fixed_modes "
             "cache info' shows the directory, and fixed_modes__cache=False in AESARA_FLAGS turns "

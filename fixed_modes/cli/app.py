@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from fixed_modes._version import __version__
+from fixed_modes.cli.cache import cache
 from fixed_modes.cli.demo import demo
 from fixed_modes.cli.doctor import doctor
 from fixed_modes.cli.run import Program, run
@@ -26,6 +27,7 @@ def cli() -> None:
 cli.add_command(run)
 cli.add_command(doctor)
 cli.add_command(demo)
+cli.add_command(cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

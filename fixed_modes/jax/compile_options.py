@@ -21,6 +21,8 @@ from typing import Any, Callable
 import jax
 import numpy as np
 
+from fixed_modes.jax.cache import StoredJit, can_store
+
 
 def options_for(version: tuple[int, ...], platform: str) -> dict[str, Any]:
     """Give the compile options for a JAX version on a platform.
@@ -76,6 +78,8 @@ def jit(function: Callable[..., Any], own_options: Mapping[str, Any]) -> Callabl
         The user's options; they win over those that are chosen here.
     """
     options = chosen_options(own_options)
+    if can_store():
+        return StoredJit(function, options)
     if not options:
         return jax.jit(function)
     if "compiler_options" in inspect.signature(jax.jit).parameters:

@@ -47,7 +47,7 @@ def owned_arrays(values: Sequence[Any], arguments: Sequence[Any]) -> list[np.nda
         view = np.asarray(value)
         rows = view if length is None else view[:length]
         # A view of a small part would keep all of the buffer alive.
-        is_large = rows.nbytes >= SMALLEST_HANDED_OVER and 2 * rows.nbytes > view.nbytes
+        is_large = rows.nbytes >= SMALLEST_HANDED_OVER and 4 * rows.nbytes >= view.nbytes
         if is_large and _is_ours(value, view, arguments, arrays):
             rows = np.asarray(_Memory(value, rows))
         elif isinstance(value, jax.Array) or length is not None:

@@ -19,10 +19,19 @@ class PaddedTrace:
         Shape (rows, ...): only the first `length` rows belong to the value.
     length
         int64 scalar, traced.
+    tail
+        The last rows, of which there are `least` at least.  XLA throws the buffer
+        away where only these are used.
+    least
+        The length is known to be no less.
+
+    Both are forgotten where a compiled function returns the trace.
     """
 
     buffer: Any
     length: Any
+    tail: tuple[Any, ...] = ()
+    least: int = 0
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
         return (self.buffer, self.length), None

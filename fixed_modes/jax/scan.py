@@ -1,4 +1,4 @@
-"""`Scan`, as `lax.scan` or `lax.while_loop`."""
+"""`Scan`: its inputs and outputs, and the loop as `lax.scan`; see `scan_while` for the other."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from aesara.scan.op import Scan
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.evaluate import evaluate
 from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, NeedsEager, is_concrete
-from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.scan_shared import SharedState, shared_states
 from fixed_modes.jax.scan_states import MitMot, Trace
+from fixed_modes.jax.scan_while import run_while
 
 
 @dataclass
@@ -152,7 +152,7 @@ class Loop:
         op, info = self.op, self.op.info
         rows = [row for group in (*mit_mots, *traces) for row in group]
         values = [*slices, *rows, *shared, *self.non_sequences]
-        inner = self.frame.inner(op.fgraph.inputs, values, self._origins(), scan=op.name or "scan")
+        inner = self.frame.inner(op.fgraph.inputs, values, self.origins(), scan=op.name or "scan")
         try:
             outputs = evaluate(inner, op.fgraph.outputs)
         except NeedsConcrete as need:
@@ -181,6 +181,12 @@ class Loop:
             self.static_steps,
         )
 
+    def report(self, failed: Sequence[Any]) -> None:
+        """Hand the checks of the inner graph on; `failed` says which failed in any step."""
+        errors: Sequence[Callable[[], Exception]] = self.checks.errors
+        for flag, error in zip(failed, errors):
+            self.frame.checks.add(flag, error)
+
     def _outside(self, inner: Frame, need: NeedsConcrete) -> Exception:
         """Say in terms of the outer graph what must be known inside the loop."""
         sources = inner.traced_sources(need.variables)
@@ -194,7 +200,7 @@ class Loop:
             need.where,
         )
 
-    def _origins(self) -> dict[Variable, Variable]:
+    def origins(self) -> dict[Variable, Variable]:
         """Say which outer variable an inner input is, or is a row of."""
         op, inner, outer = self.op, self.op.fgraph.inputs, self.node.inputs
         return {
@@ -261,81 +267,10 @@ def run_scan(loop: Loop) -> list[Any]:
         [state.entering() for state in shared],
     )
     carry, (left, stacked, failed) = jax.lax.scan(body, carry, entering, length=loop.static_steps)
-    _report(loop, [flags.any() for flags in failed])
+    loop.report([flags.any() for flags in failed])
     kept, windows, states = carry
     return [
         *(m.finish_stacked(*pair) for m, *pair in zip(mit_mots, kept, left)),
         *(t.finish_stacked(*pair) for t, *pair in zip(traces, windows, stacked)),
         *(s.finish(state) for s, state in zip(shared, states)),
     ]
-
-
-def run_while(loop: Loop) -> list[Any]:
-    """Run a loop with a condition, or with a traced number of steps."""
-    mit_mots, traces = loop.mit_mots, loop.traces
-    n_checks = len(jax.eval_shape(lambda: loop.first_step().failed))
-
-    def proceed(carry: Any) -> Any:
-        step, stop, *_ = carry
-        return (step < loop.steps) & ~stop
-
-    def body(carry: Any) -> Any:
-        step, _, failed, sums, windows, buffers, shared = carry
-        result = loop.step(
-            loop.slices(step),
-            [mit_mot.read_buffer(buffer, step) for mit_mot, buffer in zip(mit_mots, sums)],
-            [trace.read(window) for trace, window in zip(traces, windows)],
-            shared,
-        )
-        new = [trace.fit(value) for trace, value in zip(traces, result.traces)]
-        stop = jnp.zeros((), bool) if result.stop is None else jnp.asarray(result.stop != 0)
-        return (
-            step + 1,
-            stop,
-            [old | now for old, now in zip(failed, result.failed)],
-            [m.write_buffer(b, v, step) for m, b, v in zip(mit_mots, sums, result.mit_mots)],
-            [t.push(window, value) for t, window, value in zip(traces, windows, new)],
-            [t.write(buffer, value, step) for t, buffer, value in zip(traces, buffers, new)],
-            [_traced(value) for value in result.shared],
-        )
-
-    carry = (
-        jnp.zeros((), "int64"),
-        jnp.zeros((), bool),
-        [jnp.zeros((), bool)] * n_checks,
-        [mit_mot.buffer for mit_mot in mit_mots],
-        [trace.start() for trace in traces],
-        [trace.start_buffer() for trace in traces],
-        loop.shared,
-    )
-    done, _, failed, sums, windows, buffers, shared = jax.lax.while_loop(proceed, body, carry)
-    _report(loop, failed)
-    finished = [t.finish_buffer(w, b, done) for t, w, b in zip(traces, windows, buffers)]
-    if loop.static_steps is None:
-        finished = _unless_no_steps(loop, finished)
-    if loop.op.info.as_while:
-        finished = [_padded(t, rows, done, loop.steps) for t, rows in zip(traces, finished)]
-    return [*sums, *finished, *shared]
-
-
-def _padded(trace: Trace, rows: Any, done: Any, steps: Any) -> Any:
-    """Cut off as many rows as steps were left out, as ``Scan.perform`` does."""
-    if trace.length <= trace.depth + 1 and isinstance(steps, int):
-        return rows  # one step is done at least, and that fills the buffer
-    ended_early = (trace.length > done + trace.depth) & (done < steps)
-    length = jnp.where(ended_early, trace.length - (steps - done), trace.length)
-    return PaddedTrace(rows, jnp.maximum(length, 0).astype("int64"))
-
-
-def _unless_no_steps(loop: Loop, finished: list[Any]) -> list[Any]:
-    """With no step at all the buffers of states come back as they were."""
-    states = [
-        jnp.where(loop.steps > 0, rows, buffer) for rows, buffer in zip(finished, loop.buffers)
-    ]
-    return [*states, *finished[len(states) :]]
-
-
-def _report(loop: Loop, failed: Sequence[Any]) -> None:
-    errors: Sequence[Callable[[], Exception]] = loop.checks.errors
-    for flag, error in zip(failed, errors):
-        loop.frame.checks.add(jnp.any(flag), error)

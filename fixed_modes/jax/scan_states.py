@@ -85,7 +85,10 @@ class Trace:
     @property
     def width(self) -> int:
         """The number of rows in the window."""
-        return max(self.depth, self.length) if self.in_window else self.depth
+        if self.in_window:
+            return max(self.depth, self.length)
+        # The last row of a trace is often all that is read of it, see `PaddedTrace`.
+        return max(self.depth, 1) if self.may_end_early else self.depth
 
     def start(self) -> Rows:
         rows = [self.first[i] for i in range(self.depth)]
@@ -121,18 +124,20 @@ class Trace:
     # A loop that ends when the run says so
 
     def start_buffer(self) -> Any:
-        """Make the carried buffer: the initial rows, then zeros."""
+        """Make the carried buffer: zeros, after the initial rows if these are overwritten.
+
+        Where they are not, they join the rest after the loop.  XLA then copies
+        nothing if only the rest is used, as it nearly always is.
+        """
         if self.in_window:
             return None
         rest = self._zeros((self.length - self.depth,))
-        return jnp.concatenate([self.first, rest]) if self.depth else rest
+        return jnp.concatenate([self.first, rest]) if self.is_cut and self.depth else rest
 
     def write(self, buffer: Any, value: Any, step: Any) -> Any:
         if buffer is None:
             return None
-        position = self.depth + step
-        if self.is_cut:
-            position = position % self.length
+        position = (self.depth + step) % self.length if self.is_cut else step
         return jax.lax.dynamic_update_index_in_dim(buffer, value, position, 0)
 
     def finish_buffer(self, window: Rows, buffer: Any, done: Any) -> Any:
@@ -140,7 +145,7 @@ class Trace:
         if buffer is None:
             return jnp.stack(window[len(window) - self.length :]) if self.length else self._none()
         if not self.is_cut:
-            return buffer
+            return jnp.concatenate([self.first, buffer]) if self.depth else buffer
         written = self.depth + done
         turned = jnp.roll(buffer, -(written % self.length), axis=0)
         return jnp.where(written > self.length, turned, buffer)

@@ -20,6 +20,7 @@ from fixed_modes.jax.affine import known_difference
 from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.lengths import Extent, as_extent
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.static_slice import static_slice
 
@@ -74,21 +75,53 @@ def _padded_subtensor(op: Subtensor, node: Apply, x: PaddedTrace, frame: Frame) 
     rows = x.buffer.shape[0]
     rest = _selections(others, [], x.buffer.shape[1:], frame)
     if not isinstance(first, slice):
-        index = jnp.asarray(_value(first, frame), dtype="int64")
-        position = jnp.where(index < 0, index + x.length, index)
-        frame.checks.add(
-            (position < 0) | (position >= x.length),
-            lambda: IndexError("index out of bounds of what an until loop has computed"),
-        )
-        return [_select(x.buffer, [Span(position, 1, squeezed=True), *rest])]
-    start, stop, step = (_value(bound, frame) for bound in (first.start, first.stop, first.step))
-    to_the_end = stop is None or (is_concrete(stop) and int(stop) >= rows)
+        return [_padded_row(x, first, rest, frame)]
+    start, stop, step = (_bound(bound, frame) for bound in (first.start, first.stop, first.step))
+    to_the_end = stop is None or _is_end(stop, x) or (is_concrete(stop) and int(stop) >= rows)
     from_start = start is None or (is_concrete(start) and int(start) >= 0)
     if not (to_the_end and from_start and (step is None or (is_concrete(step) and step == 1))):
         raise NeedsConcrete(node.inputs[:1], "the number of steps that an until loop has run")
     skipped = min(int(start or 0), rows)
     buffer = _select(x.buffer, [Span(skipped, rows - skipped), *rest])
-    return [PaddedTrace(buffer, jnp.maximum(x.length - skipped, 0))]
+    least = max(0, x.least - skipped)
+    tail = [_select(row[None], [Span(0, 1, True), *rest]) for row in x.tail[-least:] if least]
+    length = x.length - skipped if least else jnp.maximum(x.length - skipped, 0)
+    return [PaddedTrace(buffer, length, tuple(tail), least)]
+
+
+def _padded_row(x: PaddedTrace, first: Any, rest: list[Selection], frame: Frame) -> Any:
+    """Take one row; the last ones are at hand without a search in the buffer."""
+    number = as_extent(first, frame) if isinstance(first, Variable) else int(first)
+    back = None
+    if isinstance(number, Extent) and number.trace is x:
+        back = -number.offset
+    elif isinstance(number, int) and number < 0:
+        back = -number
+    if back is not None and 1 <= back <= min(len(x.tail), x.least):
+        return _select(x.tail[-back][None], [Span(0, 1, squeezed=True), *rest])
+    if isinstance(number, int) and 0 <= number < x.least:
+        return _select(x.buffer, [Span(number, 1, squeezed=True), *rest])
+    index = jnp.asarray(_value(first, frame), dtype="int64")
+    position = jnp.where(index < 0, index + x.length, index)
+    if frame.settings.index_checks and not (back is not None and 1 <= back <= x.least):
+        frame.checks.add(
+            (position < 0) | (position >= x.length),
+            lambda: IndexError("index out of bounds of what an until loop has computed"),
+        )
+    return _select(x.buffer, [Span(position, 1, squeezed=True), *rest])
+
+
+def _bound(bound: Any, frame: Frame) -> Any:
+    """Give a bound of a slice: known, an `Extent`, or traced."""
+    value = _value(bound, frame)
+    if not isinstance(bound, Variable) or is_concrete(value):
+        return value
+    extent = as_extent(bound, frame)
+    return value if extent is None else extent if isinstance(extent, Extent) else np.int64(extent)
+
+
+def _is_end(stop: Any, x: PaddedTrace) -> bool:
+    return isinstance(stop, Extent) and stop.trace is x and stop.offset >= 0
 
 
 @jax_lower.register(IncSubtensor)

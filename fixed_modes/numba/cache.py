@@ -40,6 +40,7 @@ from numba.core.dispatcher import Dispatcher
 
 from fixed_modes._version import __version__
 from fixed_modes.cache.key import Key, Undescribable, digest_of_sources
+from fixed_modes.cache.outcome import Outcome
 from fixed_modes.cache.store import Store, store_in
 
 _log = logging.getLogger("fixed_modes.cache")
@@ -60,31 +61,6 @@ _FLAGS = ("floatX", "cast_policy", "numba__vectorize_target")
 # Numbers below this one are those that Numba counts by itself.
 _FIRST_OWN_NUMBER = 2**48
 _NUMBER_IN_NAME = re.compile(r"B\d+v(\d+)")
-
-
-class Outcome:
-    """What the cache did for one graph.
-
-    Attributes
-    ----------
-    state
-        ``off``, ``refused``, or ``waiting`` for a first call; after one ``loaded``
-        or ``compiled``.
-    reason
-        Why it was refused, or why what was compiled has not been stored.
-    """
-
-    def __init__(self, state: str = "waiting", reason: str = "") -> None:
-        self.state = state
-        self.reason = reason
-
-    def __repr__(self) -> str:
-        return f"{self.state} ({self.reason})" if self.reason else self.state
-
-    def refuse(self, state: str, reason: str) -> None:
-        """Note why nothing is stored."""
-        self.state, self.reason = state, reason
-        _log.debug("Compiled code is not stored: %s", reason)
 
 
 def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
@@ -213,7 +189,7 @@ class StoredCode(_Cache):
     def __init__(self, key: str, store: Store) -> None:
         self._key = key
         self._store = store
-        self.outcome = Outcome()
+        self.outcome = Outcome(key=key)
         self._is_enabled = True
 
     @property

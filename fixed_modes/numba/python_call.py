@@ -80,6 +80,7 @@ def call_of_perform(op: Op, node: Apply) -> Callable[..., Any]:
 
 
 def _as_value(kind: Any, value: Any) -> Any:
-    if isinstance(kind, TensorType) and not isinstance(value, np.ndarray):
+    # Numba has machine scalars; the type of a sparse matrix is a `TensorType` too.
+    if type(kind) is TensorType and not isinstance(value, np.ndarray):
         return np.asarray(value, dtype=kind.dtype)
     return value

@@ -29,6 +29,8 @@ def _run_python(directory: Path, arguments: tuple[str, ...], stdin: str, **varia
         if name not in ("AESARA_FLAGS", "FORCE_COLOR", "NO_COLOR", "COLUMNS")
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    # Compiled code is kept there, and not among the user's.
+    environment["XDG_CACHE_HOME"] = str(directory / "cache")
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=directory,

@@ -24,6 +24,7 @@ finally:
         (["run", "--help"], "[NUMBA_FIXED|JAX_FIXED]"),
         (["doctor", "--help"], "--json"),
         (["demo", "--help"], "--draws"),
+        (["cache", "--help"], "prune"),
     ],
 )
 def test_help_and_version_import_nothing_heavy(python, arguments, expected) -> None:

@@ -83,6 +83,10 @@ def verdict(test: str, mode: str, reference: str, here: str) -> str:
     help="Run tests again that have a result in this mode.",
 )
 @click.option("--table", type=click.Path(path_type=Path), help="Write the table in Markdown.")
+@click.option(
+    "--no-compiler", is_flag=True, help="Let FAST_RUN run in Python: its C code takes hours."
+)
+@click.option("--only-here", is_flag=True, help="Leave FAST_RUN's results as they are.")
 @click.option("--no-run", is_flag=True, help="Only show the results there are.")
 @click.argument("paths", nargs=-1)
 @click.pass_context
@@ -94,6 +98,8 @@ def upstream(
     timeout: float,
     again: str | None,
     table: Path | None,
+    no_compiler: bool,
+    only_here: bool,
     no_run: bool,
     paths: tuple[str, ...],
 ) -> None:
@@ -104,10 +110,12 @@ def upstream(
     """
     folder = fetch(cache)
     chosen = list(paths or (*LINK_PATHS[mode], *PATHS))
-    runners = [Runner(folder, cache / "results", name, timeout) for name in (REFERENCE, mode)]
+    results = cache / "results"
+    stock = Runner(folder, results, REFERENCE, timeout, compiler=not no_compiler)
+    ours = Runner(folder, results, mode, timeout)
     if not no_run:
-        run_all(runners, chosen, jobs, again)
-    reference, here = (runner.results() for runner in runners)
+        run_all([ours] if only_here else [stock, ours], chosen, jobs, again)
+    reference, here = stock.results(), ours.results()
     failed = report(mode, chosen, reference, here, table)
     ctx.exit(int(failed))
 
@@ -151,7 +159,7 @@ def run_all(runners: list[Runner], paths: list[str], jobs: int, again: str | Non
                 fresh = runner.results()
                 counts = Counter(fresh[i]["outcome"] for i in ids if i in fresh)
                 text = ", ".join(f"{n} {what}" for what, n in counts.most_common())
-                console.print(f"{runner.mode} {path}: {text}", soft_wrap=True)
+                console.print(f"{runner.name}, {path}: {text}", soft_wrap=True)
             display.remove_task(task)
 
         pairs = [(runner, path) for path in paths for runner in runners]

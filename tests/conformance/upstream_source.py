@@ -61,11 +61,16 @@ class Runner:
         The default mode of the tests.
     timeout
         Seconds for one test.
+    compiler
+        Whether Aesara may use a C compiler; without one FAST_RUN runs in Python.
     """
 
-    def __init__(self, folder: Path, results: Path, mode: str, timeout: float) -> None:
-        self.folder, self.mode, self.timeout = folder, mode, timeout
-        self.path = results / f"{mode}.jsonl"
+    def __init__(
+        self, folder: Path, results: Path, mode: str, timeout: float, compiler: bool = True
+    ) -> None:
+        self.folder, self.mode, self.timeout, self.compiler = folder, mode, timeout, compiler
+        self.name = mode if compiler else f"{mode}, without a compiler"
+        self.path = results / f"{mode}{'' if compiler else '-no-cxx'}.jsonl"
         results.mkdir(parents=True, exist_ok=True)
 
     def results(self) -> dict[str, dict[str, Any]]:
@@ -138,6 +143,7 @@ class Runner:
         linker = self.linker(path)
         mode = "FAST_RUN" if path.startswith("tests/link") else self.mode
         flags = with_mode(os.environ.get("AESARA_FLAGS", ""), mode)
+        flags += "" if self.compiler else ",cxx="
         places = [str(PLUGIN), str(ROOT), os.environ.get("PYTHONPATH", "")]
         variables = {
             **os.environ,

@@ -1,0 +1,198 @@
+"""What stock back ends get wrong without a word: right or an error here, in loops too."""
+
+from __future__ import annotations
+
+import aesara
+import aesara.tensor as at
+import numpy as np
+import pytest
+from aesara.raise_op import Assert
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.fixture(params=["alone", "in a loop"])
+def compute(request, mode):
+    """Compile ``step(*inputs)``, by itself or as what a loop does twice; call it once."""
+
+    def run(step, inputs, *values):
+        if request.param == "alone":
+            return aesara.function(inputs, list(step(*inputs)), mode=mode)(*values)
+        # What changes from step to step can't be computed once, before the loop.
+        zeros = at.zeros((2,), dtype=inputs[0].dtype)
+        outputs, _ = aesara.scan(
+            lambda zero, first, *others: list(step(first + zero, *others)),
+            sequences=[zeros],
+            non_sequences=list(inputs),
+            return_list=True,
+        )
+        results = aesara.function(inputs, outputs, mode=mode)(*values)
+        for result in results:
+            np.testing.assert_array_equal(result[0], result[1])
+        return [result[1] for result in results]
+
+    return run
+
+
+def check_all(got, expected):
+    assert len(got) == len(expected)
+    for position, (a, b) in enumerate(zip(got, expected)):
+        b = np.asarray(b)
+        assert a.dtype == b.dtype, position
+        assert a.shape == b.shape, position
+        np.testing.assert_array_equal(a, b, err_msg=f"result {position}")
+
+
+def test_missing_values_and_infinity_are_seen(compute):
+    x = at.dvector("x")
+    values = np.array([1.0, NAN, INF, -INF, -0.0])
+
+    def step(x):
+        return (
+            at.isnan(x),
+            at.isinf(x),
+            at.eq(x, x[::-1]),
+            at.lt(x, 2.0),
+            at.neq(x, 1.0),
+            at.switch(at.isnan(x), 7.0, x),
+            at.maximum(x, 0.5),
+            at.minimum(x, 0.5),
+            at.clip(x, -1.0, 1.0),
+            at.sgn(x),
+            abs(x),
+            at.isnan(x - x[::-1]),
+            at.any(at.isnan(x)),
+        )
+
+    with np.errstate(invalid="ignore"):
+        expected = [
+            np.isnan(values),
+            np.isinf(values),
+            values == values[::-1],
+            values < 2.0,
+            values != 1.0,
+            np.array([1.0, 7.0, INF, -INF, 0.0]),
+            np.maximum(values, 0.5),
+            np.minimum(values, 0.5),
+            np.clip(values, -1.0, 1.0),
+            np.sign(values),
+            abs(values),
+            np.isnan(values - values[::-1]),
+            np.any(np.isnan(values)),
+        ]
+    check_all(compute(step, [x], values), expected)
+
+
+def test_reductions_keep_missing_values(compute):
+    x = at.dmatrix("x")
+    values = np.array([[1.0, NAN, 3.0], [2.0, 5.0, -INF]])
+
+    def step(x):
+        return (
+            x.max(),
+            x.min(axis=0),
+            x.max(axis=1),
+            x.sum(axis=1),
+            x.prod(axis=1),
+            x.mean(axis=0),
+            at.argmax(x, axis=1),
+            at.argmin(x, axis=1),
+            at.all(at.isnan(x), axis=0),
+            at.cumsum(x, axis=1),
+        )
+
+    expected = [
+        values.max(),
+        values.min(axis=0),
+        values.max(axis=1),
+        values.sum(axis=1),
+        values.prod(axis=1),
+        values.mean(axis=0),
+        values.argmax(axis=1),
+        values.argmin(axis=1),
+        np.isnan(values).all(axis=0),
+        np.cumsum(values, axis=1),
+    ]
+    check_all(compute(step, [x], values), expected)
+
+
+def test_integers_wrap_and_divide_as_in_numpy(compute):
+    x, y, z = at.bvector("x"), at.vector("y", dtype="uint8"), at.lvector("z")
+    values = (
+        np.array([127, -128, 5], "int8"),
+        np.array([255, 0, 7], "uint8"),
+        np.array([-7, 7, 2**62], "int64"),
+    )
+
+    def step(x, y, z):
+        return x + x, -x, y - np.uint8(1), z // -2, z % -3, z * 4, abs(x), x // np.int8(2), x % 3
+
+    a, b, c = values
+    expected = [a + a, -a, b - np.uint8(1), c // -2, c % -3, c * 4, abs(a), a // 2, a % 3]
+    expected = [np.asarray(e) for e in expected]
+    check_all(compute(step, [x, y, z], *values), expected)
+
+
+def test_repeated_indices_add_up(compute):
+    x, index = at.dvector("x"), at.lvector("index")
+    values, indices = np.array([1.0, 2.0, 3.0]), np.array([0, 0, -1, 0])
+
+    def step(x, index):
+        return at.inc_subtensor(x[index], 1.0), at.inc_subtensor(x[index], x[index]), x[index]
+
+    once, twice = values.copy(), values.copy()
+    np.add.at(once, indices, 1.0)
+    np.add.at(twice, indices, values[indices])
+    check_all(compute(step, [x, index], values, indices), [once, twice, values[indices]])
+
+
+# The types are those that FAST_RUN raises.
+ERRORS = {
+    "an index": (lambda x, k: x[k], IndexError, 3),
+    "a negative index": (lambda x, k: x[k], IndexError, -4),
+    "an index of a row": (lambda x, k: at.outer(x, x)[k], IndexError, 3),
+    "an index in an array": (lambda x, k: x[at.stack([0, k])], IndexError, 3),
+    "an index to write to": (lambda x, k: at.set_subtensor(x[k], 1.0), IndexError, 3),
+    "indices to write to": (lambda x, k: at.inc_subtensor(x[at.stack([k])], 1.0), IndexError, 3),
+    "a divisor": (lambda x, k: at.constant(7) // k, ZeroDivisionError, 0),
+    "a modulus": (lambda x, k: at.constant(7) % k, ZeroDivisionError, 0),
+    "an assertion": (lambda x, k: Assert("no")(x, at.gt(k, 0)), AssertionError, 0),
+    "a shape": (lambda x, k: x.reshape((2, k)), ValueError, 2),
+    "a length": (lambda x, k: x + at.zeros((k,)), AssertionError, 2),
+    "a length of a product": (lambda x, k: at.dot(x, at.zeros((k,))), ValueError, 2),
+    "a value to write": (lambda x, k: at.set_subtensor(x[:2], at.ones((k,))), AssertionError, 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+@pytest.mark.parametrize("case", list(ERRORS))
+def test_what_can_not_be_done_raises(case, mode):
+    build, error, bad = ERRORS[case]
+    x, k = at.dvector("x"), at.lscalar("k")
+    ks = at.lvector("ks")
+    values = np.array([1.0, 2.0, 3.0])
+    alone = aesara.function([x, k], build(x, k), mode=mode, on_unused_input="ignore")
+    with pytest.raises(error):
+        alone(values, bad)
+    # The last step is the bad one; what comes of the steps before is thrown away.
+    looped, _ = aesara.scan(lambda k, x: build(x, k).sum(), [ks], non_sequences=[x])
+    f = aesara.function([x, ks], looped, mode=mode, on_unused_input="ignore")
+    with pytest.raises(error):
+        f(values, np.array([bad, bad]))
+
+
+def test_results_are_arrays_that_belong_to_the_caller(mode):
+    x = at.dmatrix("x")
+    trace, _ = aesara.scan(lambda row, s: s + row, [x], [at.zeros(2)])
+    f = aesara.function([x], [trace, trace[-1], trace.sum(), x], mode=mode)
+    first = f(np.ones((3, 2)))
+    kept = [np.array(result) for result in first]
+    for result in first:
+        assert type(result) is np.ndarray
+        assert result.flags.writeable
+    second = f(np.zeros((3, 2)))
+    for result, old in zip(first, kept):
+        np.testing.assert_array_equal(result, old)
+        result[...] = -1.0
+    np.testing.assert_array_equal(second[0], np.zeros((3, 2)))
+    np.testing.assert_array_equal(f(np.ones((3, 2)))[0], kept[0])
