@@ -7,7 +7,7 @@ from typing import Any
 
 from aesara.graph.basic import Apply, Variable
 
-from fixed_modes.numba.elemwise import empty_reduction_message
+from fixed_modes.numba.reductions import empty_reduction_message
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
 

@@ -1,21 +1,18 @@
-"""`Elemwise`, `CAReduce` and `DimShuffle` as statements and fused loop nests."""
+"""`Elemwise` and `DimShuffle` as statements and fused loop nests."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from typing import Any
 
-import aesara.scalar.basic as aes
-import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
-from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from aesara.tensor.elemwise import DimShuffle, Elemwise
 from aesara.tensor.math import Dot
 
 from fixed_modes.numba.allocation import allocate, has_destination
-from fixed_modes.numba.copying import write_fill
 from fixed_modes.numba.plan import Known
-from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
+from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # -- Elemwise --------------------------------------------------------------
@@ -194,10 +191,48 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
     with ExitStack() as nest:
         for index, length in zip(indices, lengths):
             nest.enter_context(writer.block(f"for {index} in range({length}):"))
-        operands = [_read(element, indices, writer) for element in elements]
-        values = write_scalar_op(op.scalar_op, node, operands, writer)
+        values = _write_values(node, elements, indices, writer)
         for result, value in zip(results, values):
             writer.emit(f"{result}[{', '.join(indices)}] = {value}")
+
+
+def _write_values(
+    node: Apply, elements: list[_Element], indices: list[str], writer: Writer
+) -> list[Operand]:
+    operands = [_read(element, indices, writer) for element in elements]
+    return write_scalar_op(node.op.scalar_op, node, operands, writer)
+
+
+class Elements:
+    """The elements of an array, or of an `Elemwise` that has been put off, inside loops.
+
+    Attributes
+    ----------
+    lengths
+        Expressions for the lengths of the loops.
+    """
+
+    def __init__(self, variable: Variable, writer: Writer) -> None:
+        self._variable = variable
+        facts = None if isinstance(variable, Constant) else writer.facts(variable)
+        self._node = None if facts is None else facts.put_off
+        if self._node is None:
+            self._name = writer.name(variable)
+            self.lengths = [writer.length(variable, axis) for axis in range(variable.type.ndim)]
+        else:
+            with writer.at_node(self._node):
+                self._inputs = [_Element(i, writer) for i in self._node.inputs]
+                self.lengths = _write_lengths(self._inputs, variable, set(), writer)
+
+    def read(self, indices: list[str], writer: Writer) -> Operand:
+        """Write what gives the element at `indices`."""
+        dtype = self._variable.type.dtype
+        if self._node is not None:
+            with writer.at_node(self._node):
+                return _write_values(self._node, self._inputs, indices, writer)[0]
+        name = writer.fresh(f"{self._name}_e")
+        writer.emit(f"{name} = {self._name}[{', '.join(indices)}]")
+        return Operand(name, dtype)
 
 
 def _has_memory(variable: Variable, writer: Writer) -> bool:
@@ -333,87 +368,6 @@ def _mismatch_message(axis: int, first: int, other: int) -> Any:
         )
 
     return message
-
-
-# -- reductions --------------------------------------------------------------
-
-
-def write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
-    """Write a reduction as one loop nest over its input.
-
-    Raises
-    ------
-    NoExpression
-        If the scalar op has no expression or no identity; nothing is written then.
-    """
-    with writer.all_or_nothing(NoExpression):
-        _write_reduction(op, node, writer)
-
-
-def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
-    (x,), (out,) = node.inputs, node.outputs
-    ndim, dtype = x.type.ndim, out.type.dtype
-    acc_dtype = getattr(op, "acc_dtype", None) or dtype
-    axes = tuple(range(ndim)) if op.axis is None else tuple(op.axis)
-    kept = [axis for axis in range(ndim) if axis not in axes]
-    source = writer.name(x)
-    if ndim == 0:
-        writer.bind(out, Operand(source, x.type.dtype).to(dtype))
-        return
-    start = _identity(op, acc_dtype, writer)
-    if isinstance(op.scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum)):
-        for axis in axes:
-            known = writer.shape(x)[axis]
-            if known is not None and writer.plan.decide("{} > 0", known):
-                continue
-            with writer.block(f"if {source}.shape[{axis}] == 0:"):
-                writer.emit_failure(ValueError, empty_reduction_message(str(op.scalar_op), axis))
-    if kept and acc_dtype == dtype:
-        lengths = [writer.length(x, axis) for axis in kept]
-        total = allocate(out, lengths, "total", writer)
-        write_fill(writer, total, len(kept), start)
-    elif kept:
-        total = writer.fresh(out.name or "total")
-        shape = ", ".join(f"{source}.shape[{axis}]" for axis in kept)
-        writer.emit(f"{total} = np.full(({shape},), {start}, {numpy_dtype(acc_dtype)})")
-    else:
-        total = writer.fresh(out.name or "total")
-        writer.emit(f"{total} = {start}")
-    indices = [writer.fresh("i") for _ in range(ndim)]
-    target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
-    with ExitStack() as nest:
-        for axis, index in enumerate(indices):
-            nest.enter_context(writer.block(f"for {index} in range({writer.length(x, axis)}):"))
-        element = writer.fresh(f"{source}_e")
-        writer.emit(f"{element} = {source}[{', '.join(indices)}]")
-        operands = [
-            Operand(target, acc_dtype),
-            Operand(element, x.type.dtype).to(acc_dtype),
-        ]
-        writer.emit(f"{target} = {expression(op.scalar_op, operands, acc_dtype, writer)}")
-    if acc_dtype == dtype:
-        writer.bind(out, total)
-    elif kept:
-        writer.emit(f"{writer.define(out, 'reduced')} = {total}.astype({numpy_dtype(dtype)})")
-    else:
-        writer.bind(out, Operand(total, acc_dtype).to(dtype))
-
-
-def _identity(op: CAReduce, dtype: str, writer: Writer) -> str:
-    identity = getattr(op.scalar_op, "identity", None)
-    if identity is None or dtype == "float16":
-        raise NoExpression(f"{op} has no identity")
-    if np.dtype(dtype).kind in "iu" and not np.isfinite(identity):
-        limits = np.iinfo(dtype)
-        identity = limits.max if identity > 0 else limits.min
-    if dtype == "bool" and not np.isfinite(identity):
-        identity = identity > 0
-    return writer.literal(np.asarray(identity).astype(dtype)[()])
-
-
-def empty_reduction_message(name: str, axis: int) -> Any:
-    """Give the message for a reduction over an axis without elements."""
-    return lambda: f"Input of CAReduce{{{name}}} has zero-size on axis {axis}"
 
 
 # -- DimShuffle ----------------------------------------------------------------

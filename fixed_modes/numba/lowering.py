@@ -54,19 +54,20 @@ from fixed_modes.numba.advanced import (
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.argmax import write_argmax
 from fixed_modes.numba.cumulative import write_cumulative
+from fixed_modes.numba.deferral import may_be_put_off
 from fixed_modes.numba.elements import arrays_of, write_small
 from fixed_modes.numba.elemwise import (
     is_absorbed,
     is_absorbed_product,
     write_dimshuffle,
     write_elemwise,
-    write_reduction,
 )
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
+from fixed_modes.numba.reductions import write_reduction
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.scan_parts import copy_generator
@@ -102,14 +103,14 @@ def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
     regions = find_regions(fgraph, order)
 
     def write_region(region: Region) -> None:
-        for node in order:
+        for position, node in enumerate(order):
             if regions[node] == region:
                 with writer.at_node(node):
                     if isinstance(node.op, IfElse):
                         writer.emit(f"# {node.op}")
                         write_ifelse(node, region)
                     else:
-                        _write_node(node, fgraph, writer)
+                        _write_node(node, fgraph, order[position + 1 :], writer)
 
     def write_ifelse(node: Apply, region: Region) -> None:
         names = [writer.fresh(out.name or "chosen") for out in node.outputs]
@@ -127,14 +128,17 @@ def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
     write_region(WHOLE_GRAPH)
 
 
-def _write_node(node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
-    """Write what a node needs: nothing where its value is known, or a view of something."""
+def _write_node(node: Apply, fgraph: FunctionGraph, later: list[Apply], writer: Writer) -> None:
+    """Write what a node needs: nothing where its value is known, or others compute it."""
     op = node.op
     if fold(op, node, writer):
         return
     note_shapes(op, node, writer)
     writer.emit(f"# {op}".replace("\n", " "))
     if write_small(op, node, fgraph, writer):
+        return
+    if may_be_put_off(node, fgraph, later, writer):
+        writer.facts(node.outputs[0]).put_off = node
         return
     with arrays_of(node, writer):
         lower(op, node, fgraph, writer)

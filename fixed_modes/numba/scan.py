@@ -19,6 +19,7 @@ from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
+from fixed_modes.numba.elemwise import Elements
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scan_parts import (
     Buffer,
@@ -108,7 +109,7 @@ class ScanLoop:
         """Write the checks, the allocations, the loop and the outer outputs."""
         writer = self.writer
         self._write_checks()
-        sequences = [(writer.name(v), writer.shape(v)) for v in self._outer_sequences()]
+        sequences = self._sequences()
         outside = [writer.facts_of_value(v) for v in self.op.outer_non_seqs(self.node.inputs)]
         writer.mark()
         for traced in self._traced():
@@ -135,6 +136,17 @@ class ScanLoop:
     def _row_shape(self, result: Variable) -> Shape:
         return self.writer.shape(result) if result.type.ndim else ()
 
+    def _sequences(self) -> list[Elements | tuple[str, Shape]]:
+        """Give what the steps read: elements that they compute, or an array and its shape."""
+        writer = self.writer
+        return [
+            Elements(v, writer) if self._is_put_off(v) else (writer.name(v), writer.shape(v))
+            for v in self._outer_sequences()
+        ]
+
+    def _is_put_off(self, variable: Variable) -> bool:
+        return self.writer.facts_of_value(variable).put_off is not None
+
     def _outer_sequences(self) -> list[Variable]:
         return list(self.op.outer_seqs(self.node.inputs))
 
@@ -157,22 +169,24 @@ class ScanLoop:
             length = writer.shape(sequence)[0]
             if known is not None and length is not None and plan.decide("{} >= {}", length, known):
                 continue
-            name = writer.name(sequence)
-            with writer.block(f"if {name}.shape[0] < {text}:"):
-                writer.emit_failure(
-                    ValueError,
-                    _short_sequence_message(index),
-                    text,
-                    *(f"{name}.shape[{axis}]" for axis in range(sequence.type.ndim)),
-                )
+            if self._is_put_off(sequence):
+                lengths = Elements(sequence, writer).lengths
+            else:
+                lengths = [writer.length(sequence, n) for n in range(sequence.type.ndim)]
+            with writer.block(f"if {lengths[0]} < {text}:"):
+                writer.emit_failure(ValueError, _short_sequence_message(index), text, *lengths)
 
     def _write_step(
         self,
-        sequences: list[tuple[str, Shape]],
+        sequences: list[Elements | tuple[str, Shape]],
         lower_graph: Callable[[FunctionGraph, Writer], None],
     ) -> None:
         writer, op = self.writer, self.op
-        for inner, (sequence, shape) in zip(op.inner_seqs(op.inner_inputs), sequences):
+        for inner, source in zip(op.inner_seqs(op.inner_inputs), sequences):
+            if isinstance(source, Elements):
+                writer.bind(inner, source.read([self.step], writer))
+                continue
+            sequence, shape = source
             writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {sequence}[{self.step}]")
             if inner.type.ndim:
                 writer.facts(inner).shape = shape[1:]
@@ -337,10 +351,15 @@ class ScanLoop:
         """Write what becomes of rows that no step wrote."""
         writer = self.writer
         with writer.block(f"{keyword} {part.length} > {written}:"):
-            writer.emit(f"{part.name}[{written}:] = 0")
-            if self.op.info.as_while:
-                kept = f"max({part.length} - ({self.steps.text} - {self.done}), 0)"
-                writer.emit(f"{part.name} = {part.name}[:{kept}]")
+            if not self.op.info.as_while:
+                writer.emit(f"{part.name}[{written}:] = 0")
+                return
+            kept = writer.fresh("kept")
+            writer.emit(
+                f"{kept} = max({part.length} - ({self.steps.text} - {self.done}), 0)",
+                f"{part.name}[{written}:{kept}] = 0",
+                f"{part.name} = {part.name}[:{kept}]",
+            )
 
 
 def _short_sequence_message(index: int) -> Callable[..., str]:

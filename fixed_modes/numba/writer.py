@@ -94,6 +94,8 @@ class Facts:
         Whether the value is the same in every step of the innermost loop.
     product
         The column and the row of an outer product that loops compute as they go.
+    put_off
+        The `Elemwise` whose elements the loop that reads them computes.
     """
 
     name: str | None = None
@@ -103,6 +105,7 @@ class Facts:
     elements: tuple[str, ...] | None = None
     is_fixed: bool = False
     product: tuple[Variable, Variable] | None = None
+    put_off: Apply | None = None
 
 
 class Hoisted(list[str]):

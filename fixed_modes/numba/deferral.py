@@ -1,0 +1,59 @@
+"""Which `Elemwise`s are put off until a loop that reads their elements one by one.
+
+A sum over an expression, or a loop over a sequence that is computed from another, then
+takes no array in between and no loop of its own.
+"""
+
+from __future__ import annotations
+
+import aesara.scalar.basic as aes
+from aesara.graph.basic import Apply, Constant, Variable
+from aesara.graph.fg import FunctionGraph
+from aesara.scan.op import Scan
+from aesara.tensor.elemwise import CAReduce, Elemwise
+
+from fixed_modes.numba.aliasing import memory_root
+from fixed_modes.numba.elemwise import is_loop_nest
+from fixed_modes.numba.writer import Writer
+
+_REDUCTIONS = (aes.Add, aes.Mul, aes.ScalarMaximum, aes.ScalarMinimum)
+
+
+def may_be_put_off(node: Apply, fgraph: FunctionGraph, later: list[Apply], writer: Writer) -> bool:
+    """Say whether the one reader of `node` can compute its elements.
+
+    Parameters
+    ----------
+    later
+        The nodes that are written after `node`.
+    """
+    if not isinstance(node.op, Elemwise) or len(node.outputs) != 1:
+        return False
+    (out,) = node.outputs
+    clients = fgraph.clients[out]
+    if len(clients) != 1 or out in writer.destinations or not is_loop_nest(node):
+        return False
+    reader, position = clients[0]
+    if reader == "output" or not _reads_elements(reader, position, out):
+        return False
+    return not any(_is_destroyed(i, later) for i in node.inputs)
+
+
+def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
+    if isinstance(reader.op, CAReduce):
+        return isinstance(reader.op.scalar_op, _REDUCTIONS) and out.type.dtype != "float16"
+    if isinstance(reader.op, Scan) and out.type.ndim == 1:
+        return 1 <= position <= reader.op.info.n_seqs
+    return False
+
+
+def _is_destroyed(variable: Variable, later: list[Apply]) -> bool:
+    """Say whether a node to come writes into the memory of `variable`."""
+    if isinstance(variable, Constant) or variable.type.ndim == 0:
+        return False
+    root, _ = memory_root(variable)
+    for node in later:
+        for destroyed in node.op.destroy_map.values():
+            if any(memory_root(node.inputs[i])[0] is root for i in destroyed):
+                return True
+    return False

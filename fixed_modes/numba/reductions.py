@@ -1,0 +1,91 @@
+"""`CAReduce` as a loop nest over its input."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import aesara.scalar.basic as aes
+import numpy as np
+from aesara.graph.basic import Apply
+from aesara.tensor.elemwise import CAReduce
+
+from fixed_modes.numba.allocation import allocate
+from fixed_modes.numba.copying import write_fill
+from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.scalar import NoExpression, Operand, expression
+from fixed_modes.numba.writer import Writer, numpy_dtype
+
+
+def write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
+    """Write a reduction as one loop nest over its input.
+
+    Raises
+    ------
+    NoExpression
+        If the scalar op has no expression or no identity; nothing is written then.
+    """
+    with writer.all_or_nothing(NoExpression):
+        _write_reduction(op, node, writer)
+
+
+def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
+    (x,), (out,) = node.inputs, node.outputs
+    ndim, dtype = x.type.ndim, out.type.dtype
+    acc_dtype = getattr(op, "acc_dtype", None) or dtype
+    axes = tuple(range(ndim)) if op.axis is None else tuple(op.axis)
+    kept = [axis for axis in range(ndim) if axis not in axes]
+    if ndim == 0:
+        writer.bind(out, Operand(writer.name(x), x.type.dtype).to(dtype))
+        return
+    source = Elements(x, writer)
+    start = _identity(op, acc_dtype, writer)
+    if isinstance(op.scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum)):
+        for axis in axes:
+            known = writer.shape(x)[axis]
+            if known is not None and writer.plan.decide("{} > 0", known):
+                continue
+            with writer.block(f"if {source.lengths[axis]} == 0:"):
+                writer.emit_failure(ValueError, empty_reduction_message(str(op.scalar_op), axis))
+    if kept and acc_dtype == dtype:
+        lengths = [source.lengths[axis] for axis in kept]
+        total = allocate(out, lengths, "total", writer)
+        write_fill(writer, total, len(kept), start)
+    elif kept:
+        total = writer.fresh(out.name or "total")
+        shape = ", ".join(source.lengths[axis] for axis in kept)
+        writer.emit(f"{total} = np.full(({shape},), {start}, {numpy_dtype(acc_dtype)})")
+    else:
+        total = writer.fresh(out.name or "total")
+        writer.emit(f"{total} = {start}")
+    indices = [writer.fresh("i") for _ in range(ndim)]
+    target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
+    with ExitStack() as nest:
+        for axis, index in enumerate(indices):
+            nest.enter_context(writer.block(f"for {index} in range({source.lengths[axis]}):"))
+        element = source.read(indices, writer)
+        operands = [Operand(target, acc_dtype), Operand(element.to(acc_dtype), acc_dtype)]
+        writer.emit(f"{target} = {expression(op.scalar_op, operands, acc_dtype, writer)}")
+    if acc_dtype == dtype:
+        writer.bind(out, total)
+    elif kept:
+        writer.emit(f"{writer.define(out, 'reduced')} = {total}.astype({numpy_dtype(dtype)})")
+    else:
+        writer.bind(out, Operand(total, acc_dtype).to(dtype))
+
+
+def _identity(op: CAReduce, dtype: str, writer: Writer) -> str:
+    identity = getattr(op.scalar_op, "identity", None)
+    if identity is None or dtype == "float16":
+        raise NoExpression(f"{op} has no identity")
+    if np.dtype(dtype).kind in "iu" and not np.isfinite(identity):
+        limits = np.iinfo(dtype)
+        identity = limits.max if identity > 0 else limits.min
+    if dtype == "bool" and not np.isfinite(identity):
+        identity = identity > 0
+    return writer.literal(np.asarray(identity).astype(dtype)[()])
+
+
+def empty_reduction_message(name: str, axis: int) -> Any:
+    """Give the message for a reduction over an axis without elements."""
+    return lambda: f"Input of CAReduce{{{name}}} has zero-size on axis {axis}"
