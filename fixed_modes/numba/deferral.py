@@ -36,7 +36,8 @@ def may_be_put_off(node: Apply, fgraph: FunctionGraph, later: list[Apply], write
     reader, position = clients[0]
     if reader == "output" or not _reads_elements(reader, position, out):
         return False
-    return not any(_is_destroyed(i, later) for i in node.inputs)
+    until_read = later[: later.index(reader) + 1] if reader in later else later
+    return not any(_is_destroyed(i, until_read) for i in node.inputs)
 
 
 def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
@@ -47,12 +48,12 @@ def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
     return False
 
 
-def _is_destroyed(variable: Variable, later: list[Apply]) -> bool:
+def _is_destroyed(variable: Variable, until_read: list[Apply]) -> bool:
     """Say whether a node to come writes into the memory of `variable`."""
     if isinstance(variable, Constant) or variable.type.ndim == 0:
         return False
     root, _ = memory_root(variable)
-    for node in later:
+    for node in until_read:
         for destroyed in node.op.destroy_map.values():
             if any(memory_root(node.inputs[i])[0] is root for i in destroyed):
                 return True

@@ -28,10 +28,11 @@ from aesara.tensor.type import TensorType
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
 from fixed_modes.numba.shapes import indexed_shape
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
 
-# So many elements an array may have.
-_MOST_ELEMENTS = 9
+# So many elements an array may have, and so many along an axis.
+MOST_ELEMENTS = 9
+LONGEST_AXIS = 4
 # So many scalar operations are written out for one node.
 _MOST_OPERATIONS = 128
 
@@ -55,10 +56,18 @@ def fixed_shape(variable: Variable, writer: Writer) -> tuple[int, ...] | None:
     facts = None if isinstance(variable, Constant) else writer.facts(variable)
     if facts is not None and facts.elements is not None and facts.shape is not None:
         return tuple(int(n.value) for n in facts.shape if n is not None)
-    size = writer.size(variable)
-    if size is None or not writer.plan.decide(f"0 < {{}} <= {_MOST_ELEMENTS}", size):
+    return small_shape(writer.shape(variable), writer)
+
+
+def small_shape(shape: Shape, writer: Writer) -> tuple[int, ...] | None:
+    """Give a shape if it is known and small; code for these very lengths follows."""
+    known = [n for n in shape if n is not None]
+    if not shape or len(known) < len(shape):
         return None
-    return tuple(fixed_length(n, writer) for n in writer.shape(variable) if n is not None)
+    if not all(writer.plan.decide(f"0 < {{}} <= {LONGEST_AXIS}", n) for n in known):
+        return None
+    lengths = tuple(fixed_length(n, writer) for n in known)
+    return lengths if np.prod(lengths) <= MOST_ELEMENTS else None
 
 
 def fixed_length(length: Known, writer: Writer) -> int:

@@ -187,10 +187,8 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
         else:
             allocate(out, lengths, "elemwise", writer)
         results.append(writer.name(out))
-    indices = [writer.fresh("i") for _ in lengths]
     with ExitStack() as nest:
-        for index, length in zip(indices, lengths):
-            nest.enter_context(writer.block(f"for {index} in range({length}):"))
+        indices = open_loops(nest, lengths, writer)
         values = _write_values(node, elements, indices, writer)
         for result, value in zip(results, values):
             writer.emit(f"{result}[{', '.join(indices)}] = {value}")
@@ -201,6 +199,18 @@ def _write_values(
 ) -> list[Operand]:
     operands = [_read(element, indices, writer) for element in elements]
     return write_scalar_op(node.op.scalar_op, node, operands, writer)
+
+
+def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]:
+    """Open a loop over each axis, and give the indices."""
+    indices = []
+    for length in lengths:
+        if length == "1":
+            indices.append("0")
+            continue
+        indices.append(writer.fresh("i"))
+        nest.enter_context(writer.block(f"for {indices[-1]} in range({length}):"))
+    return indices
 
 
 class Elements:

@@ -12,7 +12,7 @@ from aesara.tensor.elemwise import CAReduce
 
 from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.copying import write_fill
-from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.elemwise import Elements, open_loops
 from fixed_modes.numba.scalar import NoExpression, Operand, expression
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
@@ -58,11 +58,9 @@ def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
     else:
         total = writer.fresh(out.name or "total")
         writer.emit(f"{total} = {start}")
-    indices = [writer.fresh("i") for _ in range(ndim)]
-    target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
     with ExitStack() as nest:
-        for axis, index in enumerate(indices):
-            nest.enter_context(writer.block(f"for {index} in range({source.lengths[axis]}):"))
+        indices = open_loops(nest, source.lengths, writer)
+        target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
         element = source.read(indices, writer)
         operands = [Operand(target, acc_dtype), Operand(element.to(acc_dtype), acc_dtype)]
         writer.emit(f"{target} = {expression(op.scalar_op, operands, acc_dtype, writer)}")

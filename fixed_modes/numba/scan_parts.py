@@ -14,7 +14,13 @@ from aesara.tensor.random.type import RandomType
 
 from fixed_modes.numba.broadcasting import write_step
 from fixed_modes.numba.copying import shape_tuple, write_assignment, write_copied_row
-from fixed_modes.numba.elements import elements_of, fixed_length, fixed_shape, set_elements
+from fixed_modes.numba.elements import (
+    elements_of,
+    fixed_length,
+    fixed_shape,
+    set_elements,
+    small_shape,
+)
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.subtensor import integer
@@ -23,8 +29,6 @@ from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dty
 # So many earlier values of a state are kept in local variables, and so many numbers in all.
 _MOST_REGISTERS = 8
 _MOST_NUMBERS = 18
-# Rows with at most so many elements are handled element by element.
-_MOST_ELEMENTS = 9
 # A buffer that is short by so many rows more than its initial ones is made longer.
 _FEW_ROWS = 4
 
@@ -196,7 +200,7 @@ class Buffer(Ring):
         source = writer.name(self.outer)
         self.known_length, *row_shape = writer.shape(self.outer)
         self.row_shape = tuple(row_shape)
-        self.small_row = _small_row(self.row_shape, writer)
+        self.small_row = small_shape(self.row_shape, writer)
         self.name = writer.fresh((self.outer.name or "state") + "_buffer")
         self.length = writer.length(self.outer, 0)
         if self.known_length is None:
@@ -414,17 +418,6 @@ class Buffer(Ring):
         """Decide whether the row that a step writes in a ring is none that it reads."""
         known = self.known_length
         return known is not None and writer.plan.decide(f"{{}} > {self.first_row}", known)
-
-
-def _small_row(shape: Shape, writer: Writer) -> tuple[int, ...] | None:
-    """Decide whether rows are handled element by element."""
-    known = [n for n in shape if n is not None]
-    if not shape or len(known) < len(shape):
-        return None
-    template = " * ".join(["{}"] * len(known))
-    if not writer.plan.decide(f"0 < {template} <= {_MOST_ELEMENTS}", *known):
-        return None
-    return tuple(fixed_length(n, writer) for n in known)
 
 
 def _entry(name: str, row: str, place: tuple[int, ...]) -> str:
