@@ -55,6 +55,11 @@ class CompiledGraph:
         return (self._variants or [self._general])[0].source
 
     @property
+    def function(self) -> Any:
+        """The compiled function of the variant that was called last."""
+        return (self._variants or [self._general])[0].function
+
+    @property
     def cache(self) -> Any:
         """What the compile cache does for the variant that was called last."""
         return (self._variants or [self._general])[0].cache

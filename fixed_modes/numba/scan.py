@@ -111,7 +111,6 @@ class ScanLoop:
         self._write_checks()
         sequences = self._sequences()
         outside = [writer.facts_of_value(v) for v in self.op.outer_non_seqs(self.node.inputs)]
-        writer.mark()
         for traced in self._traced():
             traced.allocate(writer, self.steps)
         self.step = writer.fresh("step")
@@ -130,7 +129,6 @@ class ScanLoop:
             with writer.loop(f"for {self.step} in range({self.steps.text}):"):
                 self._write_step(sequences, lower_graph)
             trace_shapes = [self._row_shape(trace.result) for trace in self.traces]
-        writer.unmark()
         self._write_outputs(trace_shapes)
 
     def _row_shape(self, result: Variable) -> Shape:

@@ -466,7 +466,11 @@ class Trace(Ring):
             writer.emit(f"{self.length} = {integer(self.outer, writer)}")
         self.start(writer, steps)
         if is_machine_scalar(self.result):
-            writer.hoist(f"{self.name} = np.empty({self._rows(writer)}, {self.dtype})")
+            statement = f"{self.name} = np.empty({self._rows(writer)}, {self.dtype})"
+            if self.known_length is None or steps.known is None:
+                writer.emit(statement)
+            else:
+                writer.hoist(statement, outermost=True)
             self.is_allocated = True
 
     def _rows(self, writer: Writer) -> str:
