@@ -76,7 +76,9 @@ def verdict(test: str, mode: str, reference: str, here: str) -> str:
     help="Sources and results.",
 )
 @click.option("--jobs", default=2, show_default=True, help="Files that run at once.")
-@click.option("--timeout", default=300.0, show_default=True, help="Seconds for one test.")
+@click.option(
+    "--timeout", default=300.0, show_default=True, help="Seconds of computing for one test."
+)
 @click.option(
     "--again",
     type=click.Choice(["failed", "all"]),
