@@ -88,7 +88,7 @@ def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[st
     key.add(facts())
     key.add(settings())
     key.add_code(code)
-    key.add(_lines(code))
+    key.write("lines", _lines(code))
     key.add(dict(sorted(options.items())))
     for name, value in sorted(namespace.items()):
         if not name.startswith("__"):
@@ -97,10 +97,10 @@ def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[st
     return key.hexdigest()
 
 
-def _lines(code: CodeType) -> tuple[Any, ...]:
+def _lines(code: CodeType) -> str:
     """Say which line which instruction stands in: Numba's messages name lines."""
     inside = (_lines(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return (*dis.findlinestarts(code), *inside)
+    return ";".join([repr(list(dis.findlinestarts(code))), *inside])
 
 
 @lru_cache(maxsize=1)
