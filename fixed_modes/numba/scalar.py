@@ -118,6 +118,9 @@ def _floor_divide(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) ->
     what = "modulo" if is_mod else "division"
     with writer.block(f"if {x[1]} == 0:"):
         writer.emit_failure(ZeroDivisionError, message(f"integer {what} by zero"))
+    if not is_mod and dtype == "int64" and x[1].value in (None, -1):
+        # The least integer over -1 is itself, as in NumPy; Numba has 0.
+        return f"(-{a} if {b} == -1 else {a} // {b})"
     return closed(f"{a} {'%' if is_mod else '//'} {b}", dtype)
 
 
