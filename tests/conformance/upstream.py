@@ -172,8 +172,11 @@ def run_all(runners: list[Runner], paths: list[str], jobs: int, again: str | Non
 def _is_wanted(known: dict[str, Any] | None, again: str | None, mode: str) -> bool:
     if known is None:
         return True
-    if mode == REFERENCE or again is None:
+    if again is None:
         return False
+    if mode == REFERENCE:
+        # What fails there fails again; a process that was stopped is another matter.
+        return known["outcome"] in ("crashed", "timeout")
     return again == "all" or known["outcome"] not in ("passed", "skipped", "xfailed")
 
 
