@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fixed_modes.jax.flat_jaxpr import FlatFunction, Slot, carry_out, flatten, value_of
+from fixed_modes.jax.flat_jaxpr import FlatFunction, Operation, Slot, carry_out, flatten, value_of
 from fixed_modes.jax.scan_shared import Drawn
 from fixed_modes.jax.scan_split import Split, split_draws, split_map
 
@@ -49,13 +49,18 @@ def scan(
     if steps > 1 and (is_map or any(draws)):
         rows = jax.tree_util.tree_map(_row_shape, entering)
         flat = flatten(body, carry, (rows, shapes))
-        if flat is not None:
+        if flat is not None and not any(map(_calls_python, flat.operations)):
             n_carry, n_keys = len(_leaves(carry)), len(_leaves(shapes))
             split = (split_map if is_map else split_draws)(flat, n_carry, n_keys)
             if split is not None:
                 return _Ahead(flat, split, n_carry, n_keys).run(carry, entering, draws, steps)
     keys = [None if draw is None else draw.keys_of_steps() for draw in draws]
     return jax.lax.scan(body, carry, (entering, keys), length=steps)
+
+
+def _calls_python(operation: Operation) -> bool:
+    """Say whether an operation may do more than compute: it must be done at its step."""
+    return operation.primitive.name.endswith("callback")
 
 
 class _Ahead:

@@ -9,8 +9,11 @@ from fixed_modes.rewrites.inline import inline_every_ofg
 from fixed_modes.rewrites.scan import with_safe_scan_rewrites
 
 #: The rewrites of both modes.  The C-only and BLAS rewrites make ops that only
-#: the C back end profits from.
-DEFAULT_REWRITES = RewriteDatabaseQuery(include=["fast_run"], exclude=["cxx_only", "BlasOpt"])
+#: the C back end profits from; those of convolutions too, and what they leave
+#: is refused by a check.
+DEFAULT_REWRITES = RewriteDatabaseQuery(
+    include=["fast_run"], exclude=["cxx_only", "BlasOpt", "conv_opts", "AbstractConvCheck"]
+)
 
 _INLINE = "inline_ofg_expansion"
 # Where Aesara registers its own expansion: before the first merge.
