@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -188,6 +189,62 @@ def compare(before: Path, after: Path, factor: float) -> None:
         )
     if worse:
         sys.exit(1)
+
+
+@cli.command()
+@click.option("--only", type=NameList(NAMES), default=NAMES, help="Workloads; all by default.")
+@click.option(
+    "--modes",
+    type=NameList(("NUMBA_FIXED", "JAX_FIXED")),
+    default=("NUMBA_FIXED", "JAX_FIXED"),
+    help="By default both.",
+)
+@click.option("--size", type=click.Choice(SIZES), default="tiny", show_default=True)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Also start so many processes at once on a full cache.",
+)
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=900.0)
+@click.option(
+    "--json",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the results go; written after each workload.",
+)
+def cache(
+    only: tuple[str, ...],
+    modes: tuple[str, ...],
+    size: str,
+    workers: int,
+    timeout: float,
+    target: Path | None,
+) -> None:
+    """Measure the start of the modes with an empty compile cache and with a full one."""
+    from benchmarks.cache import markdown as table_of
+    from benchmarks.cache import measure as measure_starts
+
+    results = []
+    cases = [(workload, mode) for workload in only for mode in modes]
+    with _progress(len(cases)) as report:
+        for number, (workload, mode) in enumerate(cases):
+
+            def tell(what: str, number: int = number, workload: str = workload) -> None:
+                report(number, f"{workload}: {what}")
+
+            results.append(measure_starts(workload, mode, size, workers, timeout, tell))
+            if target is not None:
+                found = {
+                    "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    "machine": machine.describe(),
+                    "size": size,
+                    "workers": workers,
+                    "results": [result.as_json() for result in results],
+                }
+                target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    click.echo(table_of(results, workers, machine.describe()["cores"]))
 
 
 def _shown(ratio: float | None) -> str:

@@ -22,9 +22,10 @@ from fixed_modes._version import __version__
 
 if TYPE_CHECKING:
     from fixed_modes.inspection import numba_source
+    from fixed_modes.jax.function import jax_function
     from fixed_modes.modes import JAX_FIXED, NUMBA_FIXED
 
-__all__ = ["JAX_FIXED", "NUMBA_FIXED", "__version__", "numba_source"]
+__all__ = ["JAX_FIXED", "NUMBA_FIXED", "__version__", "jax_function", "numba_source"]
 
 startup.register_with_aesara()
 
@@ -39,4 +40,8 @@ def __getattr__(name: str) -> Any:
         from fixed_modes.inspection import numba_source
 
         return numba_source
+    if name == "jax_function":
+        from fixed_modes.jax.function import jax_function
+
+        return jax_function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, Callable
 
 from aesara.compile import mode as aesara_mode
+from aesara.compile.function.types import FunctionMaker
 from aesara.compile.mode import Mode
 from aesara.graph.rewriting.basic import GraphRewriter
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
+from fixed_modes.function import FixedFunction
 from fixed_modes.jax.linker import FixedJAXLinker
 from fixed_modes.numba.linker import FixedNumbaLinker
 from fixed_modes.rewrites.flags import FlaggedRewriter
@@ -26,6 +29,11 @@ class FixedMode(Mode):
     def __setstate__(self, state: tuple[Any, Any]) -> None:
         super().__setstate__(state)
         self.linker.rewrites = self._optimizer
+
+    @property
+    def function_maker(self) -> Callable[..., FunctionMaker]:
+        """Where ``aesara.function`` looks for what makes its functions."""
+        return partial(FunctionMaker, function_builder=FixedFunction)
 
     @property
     def optimizer(self) -> GraphRewriter:

@@ -12,6 +12,7 @@ from fixed_modes._version import __version__
 from fixed_modes.cli.cache import cache
 from fixed_modes.cli.demo import demo
 from fixed_modes.cli.doctor import doctor
+from fixed_modes.cli.ops import ops
 from fixed_modes.cli.run import Program, run
 
 
@@ -27,6 +28,7 @@ def cli() -> None:
 cli.add_command(run)
 cli.add_command(doctor)
 cli.add_command(demo)
+cli.add_command(ops)
 cli.add_command(cache)
 
 

@@ -67,7 +67,9 @@ def check_options(own: Mapping[str, Any]) -> None:
         ) from exc
 
 
-def jit(function: Callable[..., Any], own_options: Mapping[str, Any]) -> Callable[..., Any]:
+def jit(
+    function: Callable[..., Any], own_options: Mapping[str, Any], calls_python: bool = False
+) -> Callable[..., Any]:
     """Do what `jax.jit` does, with the options for the JAX that runs.
 
     Parameters
@@ -76,9 +78,14 @@ def jit(function: Callable[..., Any], own_options: Mapping[str, Any]) -> Callabl
         Takes one argument, a pytree of arrays.
     own_options
         The user's options; they win over those that are chosen here.
+    calls_python
+        Whether the compiled code calls Python back.  With JAX 0.6.2 and
+        ``xla_cpu_use_thunk_runtime=False`` such code may compute wrong numbers
+        elsewhere (seen in a large graph with matrix exponentials), so no options
+        are chosen; and what refers to Python objects can't be stored.
     """
-    options = chosen_options(own_options)
-    if can_store():
+    options = dict(own_options) if calls_python else chosen_options(own_options)
+    if can_store() and not calls_python:
         return StoredJit(function, options)
     if not options:
         return jax.jit(function)

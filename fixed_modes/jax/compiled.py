@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 import jax
-import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scalar.basic import ScalarType
@@ -60,9 +59,12 @@ class CompiledGraph:
         _warn_of_switched_off_x64(fgraph)
         self.fgraph = fgraph
         updates = set(getattr(fgraph, "update_mapping", None) or ())
-        self.on_device = [
-            keep_on_device and index not in updates for index in range(len(fgraph.outputs))
-        ]
+        outputs = list(enumerate(fgraph.outputs))
+        arrays = [i for i, v in outputs if isinstance(v.type, (TensorType, ScalarType))]
+        self.kept = [index for index in arrays if keep_on_device and index not in updates]
+        self.arrays = [index for index in arrays if index not in self.kept]
+        self.scalars = [i for i in self.arrays if isinstance(fgraph.outputs[i].type, ScalarType)]
+        self.generators = [i for i, v in outputs if isinstance(v.type, RandomType)]
         self.graph = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings)
         # Most inputs are arrays, which JAX takes as they are.
         self.conversions: list[tuple[int, Conversion]] = [
@@ -87,20 +89,18 @@ class CompiledGraph:
         args = list(values)
         for index, convert in self.conversions:
             args[index] = convert(args[index], origins)
-        outputs = self.graph.run(args)
-        results: list[Any] = []
-        arrays: list[int] = []
-        for index, (value, keep) in enumerate(zip(outputs, self.on_device)):
-            if isinstance(value, RandomKey):
-                value = rng_from_key(value, origins)
-            elif keep and isinstance(value, (jax.Array, PaddedTrace)):
-                value = _cut(value).block_until_ready()
-            elif isinstance(value, (np.ndarray, np.generic, jax.Array, PaddedTrace)):
-                arrays.append(index)
-            results.append(value)
-        for index, array in zip(arrays, owned_arrays([results[i] for i in arrays], values)):
-            is_scalar = isinstance(self.fgraph.outputs[index].type, ScalarType)
-            results[index] = array[()] if is_scalar else array
+        results = list(self.graph.run(args))
+        for index in self.generators:
+            if isinstance(results[index], RandomKey):
+                results[index] = rng_from_key(results[index], origins)
+        for index in self.kept:
+            if isinstance(results[index], (jax.Array, PaddedTrace)):
+                results[index] = _cut(results[index]).block_until_ready()
+        owned = owned_arrays([results[index] for index in self.arrays], values)
+        for index, array in zip(self.arrays, owned):
+            results[index] = array
+        for index in self.scalars:
+            results[index] = results[index][()]
         return results
 
 

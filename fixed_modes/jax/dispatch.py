@@ -16,6 +16,7 @@ from aesara.graph.basic import Apply
 from aesara.graph.op import Op
 
 from fixed_modes.jax.frame import Frame, is_concrete
+from fixed_modes.jax.late import load_conversions_for
 
 
 @singledispatch
@@ -32,6 +33,8 @@ def jax_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]
     NeedsConcrete
         If a traced value stands where a number is needed.
     """
+    if load_conversions_for(op):
+        return jax_lower(op, node, values, frame)
     # Importing it sets ``jax_enable_x64``, so not before it is needed.
     from aesara.link.jax.dispatch import jax_funcify
 

@@ -10,7 +10,7 @@ import numpy as np
 from aesara.graph.basic import Apply
 from aesara.scalar import basic as aes
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from aesara.tensor.math import Argmax, MaxAndArgmax, MulWithoutZeros
+from aesara.tensor.math import Argmax, MaxAndArgmax, Mean, MulWithoutZeros
 
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame
@@ -60,6 +60,8 @@ def _careduce(op: CAReduce, node: Apply, values: list[Any], frame: Frame) -> lis
     axes = tuple(range(x.ndim)) if op.axis is None else tuple(op.axis)
     x = as_dtype(x, op.acc_dtype or x.dtype)
     scalar_op = op.scalar_op
+    if isinstance(op, Mean):
+        return [jnp.mean(x, axis=axes, dtype=node.outputs[0].type.dtype)]
     if isinstance(scalar_op, MulWithoutZeros):
         return [jnp.prod(jnp.where(x == 0, jnp.ones_like(x), x), axis=axes, dtype=x.dtype)]
     if isinstance(scalar_op, aes.Add):

@@ -17,7 +17,6 @@ import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable, io_toposort
 from aesara.scalar.basic import ScalarOp, ScalarType
 from aesara.tensor.shape import Shape, Shape_i
-from aesara.tensor.type import TensorType
 
 from fixed_modes.errors import describe_node
 from fixed_modes.jax.frame import Frame, NeedsEager, is_concrete
@@ -25,6 +24,7 @@ from fixed_modes.jax.host_call import host_call
 from fixed_modes.jax.kinds import is_array
 from fixed_modes.jax.notices import say_slow
 from fixed_modes.jax.perform import apply_scalar_op, perform
+from fixed_modes.jax.rng import RandomKey
 
 #: Computes the outputs of a node from the values of its inputs.
 Compute = Callable[[list[Any]], list[Any]]
@@ -65,6 +65,35 @@ def scalar_in_python(node: Apply, values: Sequence[Any], frame: Frame) -> list[A
 
     shape = np.broadcast_shapes(*map(np.shape, values))
     return call_back(node, compute, [shape] * len(dtypes), values, frame)
+
+
+def draw_in_python(node: Apply, key: Any, values: Sequence[Any], frame: Frame) -> Any:
+    """Draw with the op of a random variable itself, from a generator seeded with a JAX key.
+
+    Parameters
+    ----------
+    key
+        A typed JAX key.
+    values
+        Those of the node's inputs; the first one, the state, is not used.
+
+    Raises
+    ------
+    NeedsEager
+        If the shape of the draw is not known while tracing.
+    """
+    shapes = output_shapes(node, values, frame)
+    _warn(node, frame)
+    if shapes is None:
+        raise NeedsEager("the shape of what it draws is known only when it has run")
+
+    def compute(inputs: list[Any]) -> list[Any]:
+        data, *others = inputs
+        return perform(node, [RandomKey(data, np.random.PCG64, legacy=False), *others])[1:]
+
+    operands = [jax.random.key_data(key), *values[1:]]
+    (found,) = call_back(node, compute, shapes[1:], operands, frame, outputs=node.outputs[1:])
+    return found
 
 
 def _warn(node: Apply, frame: Frame) -> None:
@@ -149,7 +178,7 @@ class _Call:
 
 
 def _checked(variable: Variable, shape: Sizes, value: Any) -> Any:
-    if isinstance(variable.type, TensorType):
+    if is_array(variable.type):
         value = variable.type.filter(value, allow_downcast=True)
     value = np.asarray(value, variable.type.dtype)
     if value.shape != shape:
@@ -166,10 +195,18 @@ def output_shapes(node: Apply, values: Sequence[Any], frame: Frame) -> list[Size
         inferred = _symbolic_shapes(node, values)
     except Exception:  # an op may be asked for what it can't say
         return None
-    targets = [at.as_tensor_variable(size) for sizes in inferred for size in sizes or ()]
+    targets = [
+        at.as_tensor_variable(size)
+        for out, sizes in zip(node.outputs, inferred)
+        if is_array(out.type)
+        for size in sizes or ()
+    ]
     found = _known_values(node, values, targets)
     shapes: list[Sizes] = []
     for out, known, symbolic in zip(node.outputs, static, inferred):
+        if not is_array(out.type):
+            shapes.append(())
+            continue
         if symbolic is None or len(symbolic) != out.type.ndim:
             return None
         sizes = [found.get(target) for target in targets[: len(symbolic)]]
@@ -187,7 +224,11 @@ def _known_values(
     """Evaluate what depends on shapes and known values only."""
     found = {v: value for v, value in zip(node.inputs, values) if is_concrete(value)}
     found.update((v, v.data) for v in targets if isinstance(v, Constant))
-    shapes = {v: np.array(np.shape(value), "int64") for v, value in zip(node.inputs, values)}
+    shapes = {
+        v: np.array(np.shape(value), "int64")
+        for v, value in zip(node.inputs, values)
+        if is_array(v.type)
+    }
     for part in io_toposort(node.inputs, targets):
         source = part.inputs[0] if part.inputs else None
         if isinstance(part.op, (Shape, Shape_i)) and source in shapes:
@@ -203,7 +244,7 @@ def _known_values(
 def _symbolic_shapes(node: Apply, values: Sequence[Any]) -> Any:
     shapes = [
         tuple(at.constant(size, dtype="int64") for size in np.shape(value))
-        if isinstance(variable.type, TensorType)
+        if is_array(variable.type)
         else None
         for variable, value in zip(node.inputs, values)
     ]

@@ -14,7 +14,7 @@ from typing import Any, Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import mlir
+from jax.interpreters import batching, mlir
 
 try:
     from jax.extend.core import Primitive
@@ -24,7 +24,7 @@ except ImportError:  # before JAX 0.4.36
 #: Takes NumPy arrays that are valid during the call only, and can't be written to.
 HostFunction = Callable[..., Sequence[Any]]
 
-_host_call = Primitive("fixed_modes_host_call")
+_host_call = Primitive("fixed_modes_callback")
 _host_call.multiple_results = True
 
 
@@ -110,4 +110,28 @@ def _lower(ctx: Any, *operands: Any, function: Any, results: Any, has_effect: bo
     return values
 
 
+def _batch(
+    operands: Any, axes: Any, *, function: Any, results: Any, has_effect: bool
+) -> tuple[list[Any], list[int]]:
+    """Call the function for each entry of a batch, one after another."""
+    size = next(x.shape[axis] for x, axis in zip(operands, axes) if axis is not batching.not_mapped)
+    rows = [
+        jnp.broadcast_to(x, (size, *x.shape))
+        if axis is batching.not_mapped
+        else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(operands, axes)
+    ]
+
+    def call_each(*arrays: Any) -> tuple[Any, ...]:
+        found = [function(*entry) for entry in zip(*arrays)]
+        if not found:
+            return tuple(np.zeros((0, *shape), dtype) for shape, dtype in results)
+        return tuple(np.stack(values) for values in zip(*found))
+
+    stacked = tuple(((size, *shape), dtype) for shape, dtype in results)
+    outputs = _host_call.bind(*rows, function=call_each, results=stacked, has_effect=has_effect)
+    return outputs, [0] * len(outputs)
+
+
+batching.primitive_batchers[_host_call] = _batch
 mlir.register_lowering(_host_call, _lower)

@@ -1,58 +1,158 @@
-"""Products of matrices (``aesara.tensor.math``, ``aesara.tensor.blas``)."""
+"""Inverses and decompositions of matrices (``aesara.tensor.nlinalg``)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from aesara.graph.basic import Apply
-from aesara.tensor.blas import BatchedDot, Dot22, Dot22Scalar, Gemm, Gemv, Ger
-from aesara.tensor.math import Dot, MatMul
+from aesara.tensor.nlinalg import (
+    SVD,
+    Det,
+    Eig,
+    Eigh,
+    EighGrad,
+    Inv,
+    MatrixInverse,
+    MatrixPinv,
+    QRFull,
+    TensorInv,
+    TensorSolve,
+)
 
 from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.failures import refuse_nan, refuse_not_square, refuse_singular
 from fixed_modes.jax.frame import Frame
 
+#: `numpy.linalg.pinv` takes singular values below this share of the largest for zero.
+PINV_CUTOFF = 1e-15
 
-def _operands(node: Apply, values: list[Any]) -> list[Any]:
-    """Bring all operands to the output's dtype, as NumPy does."""
+
+def in_floats(x: Any) -> Any:
+    """Give a matrix in the dtype that LAPACK computes in: whole numbers become float64."""
+    x = jnp.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype("float64")
+
+
+def solve_general(a: Any, b: Any, frame: Frame) -> Any:
+    """Solve ``a @ x = b``; a singular matrix raises after the run."""
+    refuse_not_square(a)
+    lu, pivots, permutation = jax.lax.linalg.lu(a)
+    del pivots
+    refuse_singular(jnp.diagonal(lu, axis1=-2, axis2=-1), frame)
+    columns = b if b.ndim > 1 else b[:, None]
+    rows = jnp.take_along_axis(
+        jnp.broadcast_to(columns, (*a.shape[:-2], *columns.shape[-2:])),
+        permutation[..., None],
+        axis=-2,
+    )
+    half = jax.lax.linalg.triangular_solve(lu, rows, left_side=True, lower=True, unit_diagonal=True)
+    x = jax.lax.linalg.triangular_solve(lu, half, left_side=True, lower=False)
+    return x if b.ndim > 1 else x[:, 0]
+
+
+@jax_lower.register(Inv)
+@jax_lower.register(MatrixInverse)
+def _inv(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    return [solve_general(x, jnp.eye(x.shape[-1], dtype=x.dtype), frame)]
+
+
+@jax_lower.register(MatrixPinv)
+def _pinv(op: MatrixPinv, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    if op.hermitian:
+        w, right = jnp.linalg.eigh(x)
+        left = right
+    else:
+        left, w, right = jnp.linalg.svd(x, full_matrices=False)
+        right = right.conj().T
+    refuse_nan(w, frame, "SVD did not converge")
+    is_large = jnp.abs(w) > PINV_CUTOFF * jnp.abs(w).max(initial=0)
+    inverse = jnp.where(is_large, 1 / jnp.where(is_large, w, 1), 0)
+    return [(right * inverse) @ left.conj().T]
+
+
+@jax_lower.register(Det)
+def _det(op: Det, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    refuse_not_square(x)
+    lu, pivots, _ = jax.lax.linalg.lu(x)
+    swaps = (pivots != jnp.arange(x.shape[0])).sum()
+    return [jnp.prod(jnp.diagonal(lu)) * jnp.where(swaps % 2, -1, 1)]
+
+
+@jax_lower.register(Eig)
+def _eig(op: Eig, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    refuse_not_square(x)
+    error = np.linalg.LinAlgError("Array must not contain infs or NaNs")
+    frame.checks.add(~jnp.isfinite(x).all(), lambda: error)
+    w, v = jnp.linalg.eig(x)
+    return [w, v]
+
+
+@jax_lower.register(Eigh)
+def _eigh(op: Eigh, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    refuse_not_square(x)
+    w, v = jnp.linalg.eigh(x, UPLO=op.UPLO, symmetrize_input=False)
+    return [w, v]
+
+
+@jax_lower.register(EighGrad)
+def _eigh_grad(op: EighGrad, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    _, w, v, grad_w, grad_v = map(jnp.asarray, values)
+    gaps = w[None, :] - w[:, None]
+    is_same = jnp.eye(len(w), dtype=bool)
+    mixing = jnp.where(is_same, 0, (v.T @ grad_v) / jnp.where(is_same, 1, gaps))
+    slope = v @ (jnp.diag(grad_w) + mixing.T) @ v.T
+    if op.UPLO == "L":
+        return [jnp.tril(slope) + jnp.triu(slope, 1).T]
+    return [jnp.triu(slope) + jnp.tril(slope, -1).T]
+
+
+@jax_lower.register(QRFull)
+def _qr(op: QRFull, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    # NumPy still takes the older names.
+    modes = {"full": "reduced", "f": "reduced", "reduced": "reduced", "complete": "complete"}
+    modes["r"] = "r"
+    if op.mode not in modes:
+        raise NotImplementedError(f"QR decomposition in the mode {op.mode!r}")
+    found = jnp.linalg.qr(in_floats(values[0]), mode=modes[op.mode])
+    return [found] if op.mode == "r" else list(found)
+
+
+@jax_lower.register(SVD)
+def _svd(op: SVD, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    found = jnp.linalg.svd(x, full_matrices=bool(op.full_matrices), compute_uv=op.compute_uv)
+    parts = list(found) if op.compute_uv else [found]
+    refuse_nan(parts[1] if op.compute_uv else parts[0], frame, "SVD did not converge")
+    return parts
+
+
+@jax_lower.register(TensorInv)
+def _tensorinv(op: TensorInv, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    first, last = x.shape[: op.ind], x.shape[op.ind :]
+    rows = int(np.prod(first))
+    if rows * rows != x.size:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    square = x.reshape(rows, rows)
+    inverse = solve_general(square, jnp.eye(rows, dtype=x.dtype), frame)
+    return [inverse.reshape(*last, *first)]
+
+
+@jax_lower.register(TensorSolve)
+def _tensorsolve(op: TensorSolve, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    if op.axes is not None:
+        raise NotImplementedError("tensorsolve with axes")
     dtype = node.outputs[0].type.dtype
-    return [jnp.asarray(value).astype(dtype) for value in values]
-
-
-@jax_lower.register(Dot)
-@jax_lower.register(Dot22)
-@jax_lower.register(MatMul)
-def _dot(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x, y = _operands(node, values)
-    return [jnp.matmul(x, y) if isinstance(op, MatMul) else jnp.dot(x, y)]
-
-
-@jax_lower.register(BatchedDot)
-def _batched_dot(op: BatchedDot, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x, y = _operands(node, values)
-    if x.shape[0] != y.shape[0]:
-        raise TypeError(f"Shapes must match in the 0-th dimension: {x.shape}, {y.shape}")
-    left = "bij" if x.ndim == 3 else "bj"
-    right = "bjk" if y.ndim == 3 else "bj"
-    kept = "b" + ("i" if x.ndim == 3 else "") + ("k" if y.ndim == 3 else "")
-    return [jnp.einsum(f"{left},{right}->{kept}", x, y)]
-
-
-@jax_lower.register(Dot22Scalar)
-def _dot22_scalar(op: Dot22Scalar, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x, y, scale = _operands(node, values)
-    return [jnp.dot(x, y) * scale]
-
-
-@jax_lower.register(Gemm)
-@jax_lower.register(Gemv)
-def _gemm(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    # Both compute beta * z + alpha * dot(x, y).
-    z, alpha, x, y, beta = _operands(node, values)
-    return [beta * z + alpha * jnp.dot(x, y)]
-
-
-@jax_lower.register(Ger)
-def _ger(op: Ger, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    a, alpha, x, y = _operands(node, values)
-    return [a + alpha * jnp.outer(x, y)]
+    a, b = (jnp.asarray(value).astype(dtype) for value in values)
+    shape = a.shape[b.ndim :]
+    if int(np.prod(shape)) != b.size:
+        raise np.linalg.LinAlgError("Input arrays must satisfy prod(a.shape[b.ndim:]) == b.size")
+    return [solve_general(a.reshape(b.size, b.size), b.ravel(), frame).reshape(shape)]

@@ -41,7 +41,7 @@ def owned_arrays(values: Sequence[Any], arguments: Sequence[Any]) -> list[np.nda
     arrays: list[np.ndarray[Any, Any]] = []
     for value in values:
         length = None
-        if isinstance(value, PaddedTrace):
+        if type(value) is PaddedTrace:
             length = int(value.length)
             value = value.buffer
         view = np.asarray(value)
@@ -50,8 +50,8 @@ def owned_arrays(values: Sequence[Any], arguments: Sequence[Any]) -> list[np.nda
         is_large = rows.nbytes >= SMALLEST_HANDED_OVER and 4 * rows.nbytes >= view.nbytes
         if is_large and _is_ours(value, view, arguments, arrays):
             rows = np.asarray(_Memory(value, rows))
-        elif isinstance(value, jax.Array) or length is not None:
-            rows = np.array(rows)
+        elif view is not value or length is not None:
+            rows = np.array(rows)  # not NumPy's own
         arrays.append(rows)
     return arrays
 

@@ -16,7 +16,7 @@ from aesara.graph.basic import Apply
 from aesara.tensor.random import basic as aer
 from aesara.tensor.random.op import RandomVariable
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.jax.fallback import draw_in_python
 from fixed_modes.jax.frame import Frame
 
 
@@ -86,30 +86,20 @@ def _samples(op_class: type) -> Callable[[Sampler], Sampler]:
 
 
 def sample(op: RandomVariable, draw: Draw, parameters: list[Any]) -> Any:
-    """Draw a batch.
-
-    Raises
-    ------
-    UnsupportedOpError
-        If there is no sampler for the distribution.
-    """
+    """Draw a batch; without a sampler, in Python."""
     for op_class in type(op).__mro__:
         if op_class in _SAMPLERS:
             return _SAMPLERS[op_class](draw, *parameters)
-    return _users_sampler(op, draw)(
-        {"jax_state": jax.random.key_data(draw.key)}, draw.shape, str(draw.dtype), *parameters
-    )[1]
-
-
-def _users_sampler(op: RandomVariable, draw: Draw) -> Sampler:
-    """Find a sampler that was registered with Aesara's own table."""
+    # A user's sampler may be registered with Aesara's own table.
     from aesara.link.jax.dispatch.random import jax_sample_fn
 
     try:
-        return jax_sample_fn(op)
-    except NotImplementedError as exc:
-        where = describe_node(draw.node, draw.frame.scans)
-        raise UnsupportedOpError(f"JAX_FIXED has no sampler for {op.name}.\n{where}") from exc
+        sampler = jax_sample_fn(op)
+    except NotImplementedError:
+        values = [draw.frame.value(variable) for variable in draw.node.inputs]
+        return draw_in_python(draw.node, draw.key, values, draw.frame)
+    key_data = jax.random.key_data(draw.key)
+    return sampler({"jax_state": key_data}, draw.shape, str(draw.dtype), *parameters)[1]
 
 
 # Location and scale

@@ -23,6 +23,7 @@ from aesara.scalar import math as aesm
 
 from fixed_modes.jax.fallback import scalar_in_python
 from fixed_modes.jax.frame import Frame, is_concrete
+from fixed_modes.jax.late import load_conversions_for
 
 
 @singledispatch
@@ -34,6 +35,8 @@ def scalar_lower(op: aes.ScalarOp, node: Apply, values: Sequence[Any]) -> Any:
     NotImplementedError
         If there is no conversion.
     """
+    if load_conversions_for(op):
+        return scalar_lower(op, node, values)
     raise NotImplementedError(f"No JAX conversion for the scalar op {op}")
 
 

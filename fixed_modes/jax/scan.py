@@ -12,10 +12,11 @@ import jax.numpy as jnp
 from aesara.graph.basic import Apply, Variable
 from aesara.scan.op import Scan
 
+from fixed_modes.jax import scan_ahead
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.evaluate import evaluate
 from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, NeedsEager, is_concrete
-from fixed_modes.jax.scan_shared import SharedState, shared_states
+from fixed_modes.jax.scan_shared import Drawn, SharedState, shared_states
 from fixed_modes.jax.scan_states import MitMot, Trace
 from fixed_modes.jax.scan_while import run_while
 
@@ -242,7 +243,7 @@ def run_scan(loop: Loop) -> list[Any]:
 
     def body(carry: Any, entering: Any) -> tuple[Any, Any]:
         kept, windows, states = carry
-        slices, rows, keys = entering
+        (slices, rows), keys = entering
         slid = [(*window, row) for window, row in zip(kept, rows)]
         result = loop.step(
             slices,
@@ -264,9 +265,10 @@ def run_scan(loop: Loop) -> list[Any]:
     entering = (
         [sequence[: loop.static_steps] for sequence in loop.sequences],
         [mit_mot.entering() for mit_mot in mit_mots],
-        [state.entering() for state in shared],
     )
-    carry, (left, stacked, failed) = jax.lax.scan(body, carry, entering, length=loop.static_steps)
+    draws = [state if isinstance(state, Drawn) else None for state in shared]
+    steps = loop.static_steps or 0
+    carry, (left, stacked, failed) = scan_ahead.scan(body, carry, entering, draws, steps)
     loop.report([flags.any() for flags in failed])
     kept, windows, states = carry
     return [

@@ -29,9 +29,6 @@ class Carried:
     def start(self) -> Any:
         return jax.tree_util.tree_map(jnp.asarray, self.value)
 
-    def entering(self) -> Any:
-        return None
-
     def read(self, carried: Any, entering: Any) -> Any:
         return carried
 
@@ -69,17 +66,27 @@ class Drawn:
     """
 
     def __init__(self, state: RandomKey, draws: int, steps: int) -> None:
-        self.state = state
+        self.draws, self.steps = draws, steps
         key = jax.random.wrap_key_data(state.data, impl=KEY_IMPL)
-        keys = jax.random.key_data(jax.random.split(key, draws * steps + 1))
-        self.final = RandomKey(keys[-1], state.bit_generator, state.legacy)
-        self.keys = keys[:-1].reshape(steps, draws, *keys.shape[1:])
+        self.base, final = jax.random.split(key)
+        self.final = RandomKey(jax.random.key_data(final), state.bit_generator, state.legacy)
+
+    def shape_of_keys(self) -> jax.ShapeDtypeStruct:
+        """Give the shape of the keys of one step."""
+        return jax.ShapeDtypeStruct((self.draws, 2), "uint32")
+
+    def keys_of_blocks(self, blocks: int) -> Any:
+        """Give for each block of steps one key for each draw in a step."""
+        keys = jax.random.split(self.base, blocks * self.draws)
+        return jax.random.key_data(keys).reshape(blocks, self.draws, 2)
+
+    def keys_of_steps(self) -> Any:
+        """Give each step its own keys."""
+        keys = jax.random.split(self.base, self.steps * self.draws)
+        return jax.random.key_data(keys).reshape(self.steps, self.draws, 2)
 
     def start(self) -> Any:
         return None
-
-    def entering(self) -> Any:
-        return self.keys
 
     def read(self, carried: Any, entering: Any) -> KeySupply:
         return KeySupply(entering)

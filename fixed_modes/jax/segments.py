@@ -130,9 +130,24 @@ class SegmentedGraph:
         self.by_itself: set[Apply] = set()
         self.cuts: set[Variable] = set()
         self.steps: list[Step] = self._plan(self.inputs)
+        # The only step, where that is so, and the positions of its arguments.
+        self.whole: tuple[Step, list[int]] | None = None
+        if len(self.steps) == 1 and self.steps[0].outputs == self.outputs:
+            step = self.steps[0]
+            self.whole = (step, [self.inputs.index(variable) for variable in step.inputs])
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Compute the outputs: JAX arrays that share no memory with `args`, keys and others."""
+        if self.whole is not None and not any(type(arg) is PaddedTrace for arg in args):
+            step, positions = self.whole
+            try:
+                return step.run([args[position] for position in positions])
+            except NeedsEager as need:
+                self.whole = None
+                self.steps = self._refine([], need)
+        return self._run_steps(args)
+
+    def _run_steps(self, args: Sequence[Any]) -> list[Any]:
         found = dict(zip(self.inputs, args))
         steps, position = self.steps, 0
         while position < len(steps):

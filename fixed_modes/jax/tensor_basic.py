@@ -27,7 +27,7 @@ from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadca
 
 from fixed_modes.jax.concrete import LARGEST_LITERAL
 from fixed_modes.jax.dispatch import jax_lower
-from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, is_concrete
 from fixed_modes.jax.padded import PaddedTrace
 
 
@@ -112,7 +112,7 @@ def _eye(op: Eye, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
 
 @jax_lower.register(Nonzero)
 def _nonzero(op: Nonzero, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    raise NeedsConcrete(node.inputs, "the number of entries that are not zero")
+    raise NeedsEager("the number of entries that are not zero is known only when the function runs")
 
 
 @jax_lower.register(MakeVector)

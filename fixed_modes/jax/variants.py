@@ -62,6 +62,10 @@ class Flags:
             raise self.errors[int(failed.argmax())]()
 
 
+class CallsPython(Exception):
+    """The code that is being traced calls Python: it must be compiled in another way."""
+
+
 class Variant:
     """A graph with the values of some of its variables known.
 
@@ -84,6 +88,7 @@ class Variant:
         self.needs: tuple[Variable, ...] | None = None
         self.children: OrderedDict[Any, Variant] = OrderedDict()
         self.lock = threading.Lock()
+        self.calls_python = False
         self.run = jit(self._trace_outputs, settings.compile_options)
         # Where the arguments stand that `needs` are.
         self.positions: list[int] = []
@@ -101,6 +106,10 @@ class Variant:
         except NeedsConcrete as need:
             self._set_needs(need.variables)
             raise
+        except CallsPython:
+            self.calls_python = True
+            self.run = jit(self._trace_outputs, self.settings.compile_options, calls_python=True)
+            return self.call(args)
 
     def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Give the values of `needs`."""
@@ -140,6 +149,8 @@ class Variant:
 
     def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags | None]:
         frame, outputs = self._evaluate(args, self.fgraph.outputs)
+        if frame.failures and not self.calls_python:
+            raise CallsPython
         outputs = [jax.tree_util.tree_map(jnp.asarray, value) for value in outputs]
         failed = [jnp.any(flag) for flag in frame.checks.failed]
         if not failed:

@@ -27,6 +27,7 @@ from weakref import WeakValueDictionary
 
 import aesara
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 import scipy
@@ -37,6 +38,7 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 from fixed_modes._version import __version__
 from fixed_modes.cache.key import Key, Undescribable, digest_of_sources
@@ -60,6 +62,8 @@ _FLAGS = ("floatX", "cast_policy", "numba__vectorize_target")
 
 # Numbers below this one are those that Numba counts by itself.
 _FIRST_OWN_NUMBER = 2**48
+# Where what has to be called before code is loaded stands in Numba's serialised form.
+_PREPARATIONS = 7
 _NUMBER_IN_NAME = re.compile(r"B\d+v(\d+)")
 
 
@@ -88,7 +92,7 @@ def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[st
     key.add(facts())
     key.add(settings())
     key.add_code(code)
-    key.add(_lines(code))
+    key.write("lines", _lines(code))
     key.add(dict(sorted(options.items())))
     for name, value in sorted(namespace.items()):
         if not name.startswith("__"):
@@ -97,10 +101,10 @@ def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[st
     return key.hexdigest()
 
 
-def _lines(code: CodeType) -> tuple[Any, ...]:
+def _lines(code: CodeType) -> str:
     """Say which line which instruction stands in: Numba's messages name lines."""
     inside = (_lines(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return (*dis.findlinestarts(code), *inside)
+    return ";".join([repr(list(dis.findlinestarts(code))), *inside])
 
 
 @lru_cache(maxsize=1)
@@ -210,14 +214,12 @@ class StoredCode(_Cache):
         """Load the code for argument types; None if it has to be compiled."""
         if not self._is_enabled:
             return None
-        # What Numba's own cache does first: the code refers to what is registered there.
-        target_context.refresh()
         key = self._entry_key(sig, target_context)
         content = self._store.get(key) if key else None
         if key is None or content is None:
             return None
         try:
-            result = CompileResult._rebuild(target_context, *pickle.loads(content))
+            result = _load(pickle.loads(content), target_context)
         except Exception as exc:
             # Whole, but of no use, which a version that is part of the key rules out.
             _log.debug("Stored code can't be loaded", exc_info=exc)
@@ -239,7 +241,7 @@ class StoredCode(_Cache):
             self.outcome.refuse("compiled", reason)
             return
         try:
-            content = serialize.dumps(data._reduce())
+            content = serialize.dumps((_symbols_of(data), *data._reduce()))
         except Exception as exc:
             self.outcome.refuse("compiled", f"Numba can't serialise it ({exc})")
             return
@@ -256,6 +258,37 @@ class StoredCode(_Cache):
             self.outcome.refuse("compiled", f"an argument's type is {exc}")
             return None
         return key.hexdigest()
+
+
+def _symbols_of(compiled: CompileResult) -> list[str]:
+    """List what compiled code needs from elsewhere in the process, by name."""
+    module = compiled.library._final_module
+    symbols = itertools.chain(module.functions, module.global_variables)
+    return [s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm.")]
+
+
+def _load(stored: tuple[Any, ...], target_context: Any) -> CompileResult:
+    """Load machine code.
+
+    Numba's own cache registers all that Numba can compile first, which takes longer than
+    the rest.  Machine code needs none of it, but for functions that are known to the linker
+    from then on; a name that the linker does not know would end the process.
+
+    Raises
+    ------
+    LookupError
+        If there is no function of a name that the code refers to.
+    """
+    symbols, *parts = stored
+    rtsys.initialize(target_context)
+    for prepare in parts[_PREPARATIONS]:
+        prepare()
+    if not all(map(llvm.address_of_symbol, symbols)):
+        target_context.refresh()
+        missing = [name for name in symbols if not llvm.address_of_symbol(name)]
+        if missing:
+            raise LookupError(f"no function {missing[0]}")
+    return CompileResult._rebuild(target_context, *parts)
 
 
 def processor(target_context: Any) -> tuple[str, ...]:

@@ -11,9 +11,14 @@ from aesara.link.numba.linker import NumbaLinker
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomStateType
 
-from fixed_modes.errors import UnsupportedOpError, describe_node
+from fixed_modes.errors import describe_node
 from fixed_modes.inner_graphs import walk_nodes
 from fixed_modes.linker import InnerGraphLinker
+from fixed_modes.numba.half_precision import (
+    half_precision_node,
+    prepare_for_python,
+    python_linker,
+)
 
 if TYPE_CHECKING:
     from fixed_modes.numba.module import CompiledGraph
@@ -33,7 +38,20 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
                 f"({exc}). Install it with: pip install numba"
             ) from exc
         refuse_legacy_random_states(self.fgraph)
-        refuse_half_precision(self.fgraph)
+
+    def make_all(
+        self, input_storage: Any = None, output_storage: Any = None, storage_map: Any = None
+    ) -> tuple[Any, ...]:
+        """Make the thunk of the whole graph; one with float16 values runs in Python."""
+        found = half_precision_node(self.fgraph)
+        if found is None:
+            return super().make_all(input_storage, output_storage, storage_map)
+        self.check_back_end()
+        prepare_for_python(self.fgraph, found, self.rewrites, self.excluded_tags)
+        linker = python_linker(self.allow_gc).accept(self.fgraph, self.no_recycling)
+        return linker.make_all(
+            input_storage=input_storage, output_storage=output_storage, storage_map=storage_map
+        )
 
     def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> CompiledGraph:
         from fixed_modes.numba.compat import ensure_stock_dispatch_imports
@@ -75,19 +93,3 @@ def refuse_legacy_random_states(fgraph: FunctionGraph) -> None:
             "aesara.shared(numpy.random.default_rng(seed)) holds one.\n"
             f"{describe_node(node, scans)}"
         )
-
-
-def refuse_half_precision(fgraph: FunctionGraph) -> None:
-    """Raise where a graph has float16 values, which Numba has no arithmetic for.
-
-    Raises
-    ------
-    UnsupportedOpError
-        Names the op.
-    """
-    for node, _, scans in walk_nodes(fgraph):
-        if any(getattr(v.type, "dtype", "") == "float16" for v in (*node.inputs, *node.outputs)):
-            raise UnsupportedOpError(
-                "NUMBA_FIXED can't compute with float16, which Numba does not support on the "
-                f"CPU. Use float32.\n{describe_node(node, scans)}"
-            )

@@ -9,9 +9,12 @@ from weakref import WeakValueDictionary
 
 import numba
 import numpy as np
-from aesara.graph.basic import Apply, NoParams
+from aesara.graph.basic import Apply, NoParams, Variable
 from aesara.graph.op import Op
+from aesara.link.c.op import COp
 from aesara.tensor.type import TensorType
+
+from fixed_modes.errors import UnsupportedOpError, describe_node
 
 _numbers = itertools.count()
 _calls: WeakValueDictionary[int, PerformCall] = WeakValueDictionary()
@@ -29,19 +32,55 @@ class PerformCall:
         self.op, self.node = op, node
         params = node.run_params()
         self.arguments = () if params is NoParams else (params,)
+        self._thunk: Callable[[], Any] | None = None
+        self._cells: dict[Variable, list[Any]] = {}
         self.number = next(_numbers)
         _calls[self.number] = self
 
     def __call__(self, inputs: tuple[Any, ...]) -> Any:
         node = self.node
         values = [_as_value(variable.type, v) for variable, v in zip(node.inputs, inputs)]
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        self.op.perform(node, values, storage, *self.arguments)
+        storage = self._run(values)
         results = tuple(
             self._own(position, out.type.filter(cell[0], allow_downcast=True))
             for position, (out, cell) in enumerate(zip(node.outputs, storage))
         )
         return results[0] if len(results) == 1 else results
+
+    def _run(self, values: list[Any]) -> list[list[Any]]:
+        storage: list[list[Any]] = [[None] for _ in self.node.outputs]
+        if self._thunk is None:
+            try:
+                self.op.perform(self.node, values, storage, *self.arguments)
+                return storage
+            except NotImplementedError as exc:
+                self._thunk = self._make_thunk(exc)
+        for variable, value in zip(self.node.inputs, values):
+            self._cells[variable][0] = value
+        for out in self.node.outputs:
+            self._cells[out][0] = None
+        self._thunk()
+        return [self._cells[out] for out in self.node.outputs]
+
+    def _make_thunk(self, cause: NotImplementedError) -> Callable[[], Any]:
+        """Let an op that has no ``perform`` make what runs it.
+
+        Raises
+        ------
+        UnsupportedOpError
+            If it has only C code.
+        """
+        node = self.node
+        if type(self.op).make_thunk in (Op.make_thunk, COp.make_thunk):
+            raise UnsupportedOpError(
+                f"NUMBA_FIXED can't run this op, which has no code in Python ({cause}).\n"
+                f"{describe_node(node)}"
+            ) from cause
+        variables = [*node.inputs, *node.outputs]
+        self._cells = {variable: [None] for variable in variables}
+        computed = {variable: [variable in node.inputs] for variable in variables}
+        thunk: Callable[[], Any] = self.op.make_thunk(node, self._cells, computed, [], impl="py")
+        return thunk
 
     def _own(self, position: int, value: Any) -> Any:
         """Give `value` as the code after this call may change it."""

@@ -29,6 +29,7 @@ from fixed_modes.numba.samplers import (
     draw_integer,
     draw_von_mises,
 )
+from fixed_modes.numba.scipy_functions import gammainccinv
 from fixed_modes.numba.vector_random import write_vector_draw
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
@@ -174,6 +175,12 @@ SAMPLERS: dict[type, Sampler] = {
     ),
     aer.HalfCauchyRV: Sampler(
         f"math.tan(np.pi / 2.0 * {_UNIFORM}) * {{1}} + {{0}}", scaling=(0, 1)
+    ),
+    aer.InvGammaRV: Sampler(
+        f"1.0 / {{helper}}({{0}}, {_UNIFORM}) * {{1}}",
+        (_outside("{0} > 0"),),
+        helper=gammainccinv,
+        scaling=(-1, 1),
     ),
     aer.WaldRV: Sampler(
         "{rng}.wald({0}, {1})", (_not_positive(0, "mean"), _not_positive(1, "scale"))

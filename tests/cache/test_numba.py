@@ -241,6 +241,24 @@ def test_code_for_another_processor_is_not_loaded(
         forget()
 
 
+def test_code_that_needs_what_is_not_there_is_compiled_again(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that the linker does not know would end the process."""
+    x = np.array([1.0, 3.0])
+    needed = cache._symbols_of
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "_symbols_of", lambda data: [*needed(data), "is_nowhere"])
+        cumulated()(x)
+    forget()
+    for state in ("compiled", "loaded"):
+        f = cumulated()
+        np.testing.assert_allclose(f(x), [1.0, 4.0])
+        assert repr(compiled(f).cache) == state
+        del f
+        forget()
+
+
 class Doubled(aesara.graph.op.Op):
     """An op that only Python can run."""
 

@@ -220,7 +220,7 @@ class Writer(Expressions):
             else:
                 self.scope.append(variable)
                 value = self.name_of(self.expression(variable.shape, "float64", 1))
-                new_state = f", {{{variable.name}: at.tanh({value})}}"
+                new_state = f", {{{variable.name}: {variable.name} * 0.5 + at.tanh({value})}}"
         if depth == 0 and self.chance(4):
             self.write_scan(depth=1)
         values = [self.new_value(state, before) for state in states]

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+BOTH = ("NUMBA_FIXED", "JAX_FIXED")
+NUMBA, JAX = BOTH[:1], BOTH[1:]
+
 #: For patterns of test ids (the brackets of parameters are ordinary characters in them),
 #: the modes that they hold for and the reason.
-REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = ()
+REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "tests/scan/test_basic.py::TestScan::test_monitor_mode",
+        BOTH,
+        "MonitorMode watches the thunk of each node; a compiled loop has none",
+    ),
+    (
+        "tests/scan/test_basic.py::TestScan::test_simple_shared_random",
+        JAX,
+        "JAX has generators of its own: the draws are not NumPy's",
+    ),
+    (
+        "tests/scan/test_basic.py::TestExamples::test_gibbs_chain",
+        JAX,
+        "JAX has generators of its own: the draws are not NumPy's",
+    ),
+)
 
 
 def reason_for(test: str, mode: str) -> str:

@@ -76,7 +76,9 @@ def verdict(test: str, mode: str, reference: str, here: str) -> str:
     help="Sources and results.",
 )
 @click.option("--jobs", default=2, show_default=True, help="Files that run at once.")
-@click.option("--timeout", default=300.0, show_default=True, help="Seconds for one test.")
+@click.option(
+    "--timeout", default=300.0, show_default=True, help="Seconds of computing for one test."
+)
 @click.option(
     "--again",
     type=click.Choice(["failed", "all"]),
@@ -170,8 +172,11 @@ def run_all(runners: list[Runner], paths: list[str], jobs: int, again: str | Non
 def _is_wanted(known: dict[str, Any] | None, again: str | None, mode: str) -> bool:
     if known is None:
         return True
-    if mode == REFERENCE or again is None:
+    if again is None:
         return False
+    if mode == REFERENCE:
+        # What fails there fails again; a process that was stopped is another matter.
+        return known["outcome"] in ("crashed", "timeout")
     return again == "all" or known["outcome"] not in ("passed", "skipped", "xfailed")
 
 

@@ -160,9 +160,57 @@ def test_an_op_with_only_perform_keeps_its_results_apart():
     np.testing.assert_allclose(first, np.sin(V))
 
 
-def test_half_precision_is_refused_by_name():
+class NoThunk(Op):
+    """An op without code."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        raise NotImplementedError("no Python code")
+
+
+class OwnThunk(NoThunk):
+    """An op that makes what runs it."""
+
+    def make_thunk(self, node, storage_map, compute_map, no_recycling, impl=None):
+        def thunk():
+            storage_map[node.outputs[0]][0] = storage_map[node.inputs[0]][0] * 3.0
+
+        return thunk
+
+
+def test_an_op_that_makes_its_own_thunk_runs():
+    x = at.dvector("x")
+    with pytest.warns(FixedModesWarning, match="OwnThunk"):
+        f = aesara.function([x], OwnThunk()(x) + 1.0, mode="NUMBA_FIXED")
+    for value in (V, V * 2):
+        np.testing.assert_array_equal(f(value), value * 3.0 + 1.0)
+    with pytest.warns(FixedModesWarning, match="NoThunk"):
+        g = aesara.function([x], NoThunk()(x) + 1.0, mode="NUMBA_FIXED")
+    with pytest.raises(UnsupportedOpError, match="NoThunk"):
+        g(V)
+
+
+def test_half_precision_runs_in_python_and_says_so():
     x = at.vector("x", dtype="float16")
-    with pytest.raises(UnsupportedOpError, match="float16"):
+    last, _ = aesara.scan(lambda v, s: s * v + v, sequences=[x], outputs_info=[x[0]])
+    with pytest.warns(FixedModesWarning, match="whole graph in Python[\\s\\S]*float16"):
+        f = aesara.function([x], [x * 2, x.sum(), last[-1]], mode="NUMBA_FIXED")
+    value = np.array([0.5, 3.0, 0.1], "float16")
+    state = value[0]
+    for v in value:
+        state = np.float16(np.float16(state * v) + v)
+    expected = [value * 2, value.astype("float32").sum().astype("float16"), state]
+    for result, wanted in zip(f(value), expected):
+        assert result.dtype == "float16"
+        np.testing.assert_allclose(result, wanted, rtol=2e-3)
+    with (
+        aesara.config.change_flags(fixed_modes__strict=True),
+        pytest.raises(UnsupportedOpError, match="float16"),
+    ):
         aesara.function([x], x * 2, mode="NUMBA_FIXED")
 
 

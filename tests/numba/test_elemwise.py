@@ -297,8 +297,8 @@ def test_reductions_of_nothing():
 
 
 def test_an_op_that_nothing_compiles_runs_in_python_and_says_so():
-    x = at.dvector("x")
-    with pytest.warns(FixedModesWarning, match=r"psi.* in Python"):
-        f = aesara.function([x], at.psi(x) + 1.0, mode="NUMBA_FIXED")
-    values = np.array([0.5, 3.0])
-    np.testing.assert_allclose(f(values), special.psi(values) + 1.0)
+    x = at.zvector("x")
+    with pytest.warns(FixedModesWarning, match=r"log1p.* in Python"):
+        f = aesara.function([x], at.log1p(x), mode="NUMBA_FIXED")
+    values = np.array([0.5, 3.0 - 1j])
+    np.testing.assert_allclose(f(values), np.log1p(values))

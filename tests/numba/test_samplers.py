@@ -53,6 +53,11 @@ UNIVARIATE = [
         (A, B, 1.5),
         lambda r, n: stats.gengamma.rvs(A / B, B, scale=1.5, size=n, random_state=r),
     ),
+    (
+        aer.invgamma,
+        (A, B),
+        lambda r, n: stats.invgamma.rvs(A, scale=B, size=n, random_state=r),
+    ),
     (aer.beta, (A, B), lambda r, n: r.beta(A, B, n)),
     (aer.poisson, (RATE,), lambda r, n: r.poisson(RATE, n)),
     (aer.geometric, (P[[0, 1, 4]],), lambda r, n: r.geometric(P[[0, 1, 4]], n)),

@@ -1,0 +1,133 @@
+"""Starts one workload in a new process, and says what took how long.
+
+Run by `benchmarks.cache`, as ``python -m benchmarks.cache_child CONTENDER WORKLOAD SIZE``;
+prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+
+class Stopwatch:
+    """Adds up the time that functions take."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make a function that does the same and is timed."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            start = perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds += perf_counter() - start
+
+        return timed
+
+
+def start_mode(mode: str, workload: Any, size: str) -> dict[str, Any]:
+    """Build and call a function in one of the modes."""
+    from benchmarks.contenders import CONTENDERS
+
+    contender = CONTENDERS[mode]
+    # Importing Aesara starts a C compiler, to look for a BLAS.
+    contender.import_all()
+    compiled, processes = _count_compilations(), _count_processes()
+    keys, lookups = Stopwatch(), Stopwatch()
+    if mode == "NUMBA_FIXED":
+        _time_the_numba_cache(keys, lookups)
+    else:
+        _time_the_jax_cache(keys, lookups)
+    inputs = workload.inputs(size)
+    start = perf_counter()
+    function = contender.make(workload, inputs)
+    built = perf_counter()
+    function()
+    called = perf_counter()
+    return {
+        "function": built - start,
+        "first_call": called - built,
+        "compiled": len(compiled),
+        "processes": len(processes),
+        "key": keys.seconds,
+        "lookup": lookups.seconds,
+    }
+
+
+def _time_the_numba_cache(keys: Stopwatch, lookups: Stopwatch) -> None:
+    from fixed_modes.cache.store import Store
+    from fixed_modes.numba import cache
+
+    cache.module_key = keys.timing(cache.module_key)
+    Store.get = lookups.timing(Store.get)  # type: ignore[method-assign]
+
+
+def _time_the_jax_cache(keys: Stopwatch, lookups: Stopwatch) -> None:
+    from fixed_modes.cache.store import Store
+    from fixed_modes.jax import cache
+
+    cache.program_key = keys.timing(cache.program_key)
+    Store.get = lookups.timing(Store.get)  # type: ignore[method-assign]
+
+
+def start_kernel(workload: Any, size: str) -> dict[str, Any]:
+    """Call the kernel written by hand, with Numba's own cache."""
+    workload.kernel.enable_caching()
+    inputs = workload.inputs(size)
+    first = () if workload.seed is None else (workload.generator(),)
+    start = perf_counter()
+    workload.kernel(*first, *inputs)
+    return {"function": 0.0, "first_call": perf_counter() - start}
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    mode, name, size = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    from benchmarks.workloads import load
+
+    workload = load(name)
+    kernel = mode == "hand-numba"
+    result = start_kernel(workload, size) if kernel else start_mode(mode, workload, size)
+    print(json.dumps(result))
+
+
+def _count_compilations() -> list[str]:
+    """Note every function that Numba compiles from now on."""
+    from numba.core import event
+
+    found: list[str] = []
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            found.append(str(event.data["dispatcher"]))
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Listener())
+    return found
+
+
+def _count_processes() -> list[Any]:
+    """Note every process that is started from now on, such as a C compiler."""
+    found: list[Any] = []
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen":
+            found.append(arguments[0])
+
+    sys.addaudithook(note)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Solving equations with matrices (``aesara.tensor.slinalg``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+from aesara.graph.basic import Apply
+from aesara.tensor.slinalg import (
+    Cholesky,
+    CholeskySolve,
+    Eigvalsh,
+    EigvalshGrad,
+    Expm,
+    ExpmGrad,
+    Solve,
+    SolveTriangular,
+)
+
+from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.failures import (
+    refuse_nan,
+    refuse_not_finite,
+    refuse_not_square,
+    refuse_singular,
+)
+from fixed_modes.jax.frame import Frame
+from fixed_modes.jax.nlinalg import in_floats, solve_general
+
+NOT_POSITIVE = "the matrix is not positive definite"
+
+#: JAX's own limit, 16, gives nan for matrices of a norm beyond some hundred thousand.
+MOST_SQUARINGS = 64
+
+
+def _cholesky(x: Any, lower: bool) -> Any:
+    """Factorise, reading only one triangle; nan where the matrix is not positive definite."""
+    if not lower:
+        x = x.T.conj()
+    return jax.lax.linalg.cholesky(jnp.tril(x), symmetrize_input=False)
+
+
+@jax_lower.register(Cholesky)
+def _cholesky_op(op: Cholesky, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = in_floats(values[0])
+    refuse_not_square(x)
+    refuse_not_finite(x, frame)
+    factor = _cholesky(x, op.lower)
+    failed = jnp.isnan(jnp.diagonal(factor)).any()
+    if op.on_error == "raise":
+        frame.checks.add(failed, lambda: np.linalg.LinAlgError(NOT_POSITIVE))
+    factor = jnp.where(failed, jnp.nan, jnp.tril(factor))
+    return [factor if op.lower else factor.T.conj()]
+
+
+def _equation(op: Any, node: Apply, values: list[Any], frame: Frame) -> tuple[Any, Any]:
+    """Give matrix and right side in the dtype of the solution, checked."""
+    a, b = (jnp.asarray(value).astype(node.outputs[0].type.dtype) for value in values)
+    if a.shape[0] != a.shape[1]:
+        raise ValueError(f"expected a square matrix, got the shape {a.shape}")
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(f"incompatible dimensions: {a.shape} and {b.shape}")
+    if op.check_finite:
+        refuse_not_finite(a, frame)
+        refuse_not_finite(b, frame)
+    return a, b
+
+
+@jax_lower.register(CholeskySolve)
+def _cholesky_solve(op: CholeskySolve, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    c, b = _equation(op, node, values, frame)
+    return [jsl.cho_solve((c, op.lower), b)]
+
+
+@jax_lower.register(SolveTriangular)
+def _solve_triangular(
+    op: SolveTriangular, node: Apply, values: list[Any], frame: Frame
+) -> list[Any]:
+    a, b = _equation(op, node, values, frame)
+    if not op.unit_diagonal:
+        refuse_singular(jnp.diagonal(a), frame, "singular matrix: resolution failed")
+    return [
+        jsl.solve_triangular(a, b, trans=op.trans, lower=op.lower, unit_diagonal=op.unit_diagonal)
+    ]
+
+
+@jax_lower.register(Solve)
+def _solve(op: Solve, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    a, b = _equation(op, node, values, frame)
+    if op.assume_a == "pos":
+        factor = _cholesky(a, op.lower)
+        refuse_nan(jnp.diagonal(factor), frame, NOT_POSITIVE)
+        return [jsl.cho_solve((factor, True), b)]
+    if op.assume_a in ("sym", "her"):
+        # SciPy reads one triangle only.
+        part = jnp.tril(a, -1) if op.lower else jnp.triu(a, 1)
+        mirrored = part.T.conj() if op.assume_a == "her" else part.T
+        a = part + mirrored + jnp.diag(jnp.diagonal(a))
+    return [solve_general(a, b, frame)]
+
+
+def _generalised_eigh(op: Any, a: Any, b: Any | None, frame: Frame) -> tuple[Any, Any]:
+    """Solve ``a @ v = b @ v * w`` by ``b = L @ L.T``, as LAPACK's sygvd does."""
+    refuse_not_finite(a, frame)
+    uplo = "L" if op.lower else "U"
+    if b is None:
+        return jnp.linalg.eigh(a, UPLO=uplo, symmetrize_input=False)
+    refuse_not_finite(b, frame)
+    part = jnp.tril(a, -1) if op.lower else jnp.triu(a, 1)
+    a = part + part.T + jnp.diag(jnp.diagonal(a))
+    factor = _cholesky(b, op.lower)
+    refuse_nan(jnp.diagonal(factor), frame, NOT_POSITIVE)
+    half = jsl.solve_triangular(factor, a, lower=True)
+    reduced = jsl.solve_triangular(factor, half.T, lower=True)
+    w, y = jnp.linalg.eigh(reduced)
+    return w, jsl.solve_triangular(factor, y, trans=1, lower=True)
+
+
+@jax_lower.register(Eigvalsh)
+def _eigvalsh(op: Eigvalsh, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    matrices = [in_floats(value) for value in values if value is not None]
+    if any(matrix.dtype.kind == "c" for matrix in matrices):
+        raise NotImplementedError("generalised eigenvalues of complex matrices")
+    a, b = (*matrices, None)[:2]
+    return [_generalised_eigh(op, a, b, frame)[0]]
+
+
+@jax_lower.register(EigvalshGrad)
+def _eigvalsh_grad(op: EigvalshGrad, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    dtype = node.outputs[0].type.dtype
+    a, b, grad_w = (jnp.asarray(value).astype(dtype) for value in values)
+    w, v = _generalised_eigh(op, a, b, frame)
+    slopes = [(v * grad_w) @ v.T, -(v * (grad_w * w)) @ v.T]
+    if op.lower:
+        return [jnp.tril(slope) + jnp.triu(slope, 1).T for slope in slopes]
+    return [jnp.triu(slope) + jnp.tril(slope, -1).T for slope in slopes]
+
+
+@jax_lower.register(Expm)
+def _expm(op: Expm, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    return [jsl.expm(in_floats(values[0]), max_squarings=MOST_SQUARINGS)]
+
+
+@jax_lower.register(ExpmGrad)
+def _expm_grad(op: ExpmGrad, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    # The derivative is a block of a larger exponential (Mathias 1996, theorem 2.1).
+    a, grad = (jnp.asarray(value).astype(node.outputs[0].type.dtype) for value in values)
+    size = a.shape[0]
+    blocks = jnp.block([[a.T, grad], [jnp.zeros_like(a), a.T]])
+    return [jsl.expm(blocks, max_squarings=MOST_SQUARINGS)[:size, size:]]
