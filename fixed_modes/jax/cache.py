@@ -69,7 +69,8 @@ class StoredJit:
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self.outcomes: list[Outcome] = []
-        self._function = jax.jit(function)
+        # Without unused arguments two functions of different ones have the same program.
+        self._function = jax.jit(function, keep_unused=True)
         self._options = dict(options) or None
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._last: Callable[..., Any] | None = None

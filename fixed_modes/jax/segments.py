@@ -259,8 +259,13 @@ class Planner:
 
     def steps(self, settings: Settings) -> list[Step]:
         """Make the steps, in order."""
+        if not self.order:
+            return []
         if not (self.by_itself & self.always) and not (self.cuts & self._computed()):
-            return [CompiledStep(self.available, self.outputs, settings)]
+            # What is foreign goes past compiled code: no node here has to do with it.
+            inputs = [v for v in self.available if not is_foreign(v.type)]
+            outputs = [v for v in self.outputs if not is_foreign(v.type)]
+            return [CompiledStep(inputs, outputs, settings)]
         result: list[Step] = []
         available = list(self.available)
         for level in range(max(self.levels.values(), default=0) + 1):

@@ -22,18 +22,24 @@ from aesara.scalar.basic import Identity, ScalarOp
 from aesara.scan.op import Scan
 from aesara.tensor.basic import (
     Alloc,
+    AllocDiag,
     AllocEmpty,
+    ExtractDiag,
     MakeVector,
+    Nonzero,
     ScalarFromTensor,
     Split,
     TensorFromScalar,
+    Tri,
 )
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset
-from aesara.tensor.math import Argmax, Dot, MaxAndArgmax
+from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat
+from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
+from aesara.tensor.slinalg import CholeskySolve, Solve, SolveTriangular
+from aesara.tensor.sort import ArgSortOp, SortOp
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -46,7 +52,7 @@ from aesara.tensor.subtensor import (
 from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import MakeSlice
 
-from fixed_modes.errors import FixedModesWarning, UnsupportedOpError, describe_node
+from fixed_modes.errors import FixedModesWarning, describe_node
 from fixed_modes.numba.advanced import (
     write_advanced_inc_subtensor,
     write_advanced_subtensor,
@@ -55,6 +61,7 @@ from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.argmax import write_argmax
 from fixed_modes.numba.cumulative import write_cumulative
 from fixed_modes.numba.deferral import may_be_put_off
+from fixed_modes.numba.diagonals import write_alloc_diag, write_extract_diag
 from fixed_modes.numba.elements import arrays_of, write_small
 from fixed_modes.numba.elemwise import (
     is_absorbed,
@@ -71,8 +78,10 @@ from fixed_modes.numba.reductions import write_reduction
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.scan_parts import copy_generator
+from fixed_modes.numba.selection import write_nonzero, write_repeat, write_tri
 from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
+from fixed_modes.numba.sorting import write_sort
 from fixed_modes.numba.split import write_split
 from fixed_modes.numba.subtensor import (
     write_inc_subtensor,
@@ -90,6 +99,7 @@ from fixed_modes.numba.tensor import (
     write_shape,
     write_specify_shape,
 )
+from fixed_modes.numba.triangular import write_cholesky_solve, write_solve_triangular
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
@@ -272,11 +282,10 @@ def _convert(op: Op, node: Apply, writer: Writer) -> Any:
         ):
             warnings.simplefilter("always")
             function = numba_funcify(op, node=node)
-    except Exception as exc:
-        raise UnsupportedOpError(
-            f"NUMBA_FIXED has no conversion for this op ({exc}).\n"
-            f"{describe_node(node, writer.scans)}"
-        ) from exc
+    except Exception:
+        # Not for these properties, or these types.
+        _warn_of_python(op, node, writer)
+        return call_of_perform(op, node)
     if any("object mode" in str(warning.message) for warning in caught):
         _warn_of_python(op, node, writer)
     return function
@@ -351,6 +360,13 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
+_register_where_known(SortOp, write_sort)
+_register_where_known(ArgSortOp, write_sort)
+_register_where_known(Repeat, write_repeat)
+_register_where_known(ExtractDiag, write_extract_diag)
+_register_where_known(AllocDiag, write_alloc_diag)
+_register_where_known(SolveTriangular, write_solve_triangular)
+_register_where_known(CholeskySolve, write_cholesky_solve)
 _register_where_known(RandomVariable, write_draw)
 _register_where_known(AdvancedSubtensor, write_advanced_subtensor)
 _register_where_known(AdvancedIncSubtensor, write_advanced_inc_subtensor)
@@ -363,6 +379,23 @@ def _lower_dot(op: Dot, node: Apply, fgraph: FunctionGraph, writer: Writer) -> N
         writer.facts(node.outputs[0]).product = (x, y)
     elif not write_dot(op, node, writer):
         call_stock_conversion(op, node, writer)
+
+
+@_register(MatMul)
+def _lower_matmul(op: MatMul, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    # The type that the op gives its output is that of floatX, whatever it computes.
+    is_simple = {v.type.dtype for v in (*node.inputs, *node.outputs)} == {"float64"}
+    if not (is_simple and write_dot(op, node, writer)):
+        call_stock_conversion(op, node, writer)
+
+
+@_register(Solve)
+def _lower_solve(op: Solve, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    # Aesara's conversion solves for others as if they were triangular.
+    if op.assume_a == "gen":
+        call_stock_conversion(op, node, writer)
+    else:
+        call_perform(op, node, writer)
 
 
 @_register(MakeSlice)
@@ -403,6 +436,8 @@ for _op, _write in {
     AdvancedSubtensor1: write_take,
     AdvancedIncSubtensor1: write_put,
     CumOp: write_cumulative,
+    Nonzero: write_nonzero,
+    Tri: write_tri,
     Softmax: write_softmax,
     LogSoftmax: write_softmax,
     SoftmaxGrad: write_softmax_grad,

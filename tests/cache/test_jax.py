@@ -53,6 +53,15 @@ def test_it_is_used_where_jax_can_serialise(directory: Path) -> None:
     assert isinstance(jit(cumulated, {}), StoredJit) == SUPPORTED
 
 
+@needs_support
+def test_functions_that_ignore_another_argument_are_kept_apart(directory: Path) -> None:
+    a, b, matrix = np.ones(2), np.zeros(2), np.zeros((2, 2))
+    for position, args in enumerate([(a, b), (b, a), (matrix, b, a)]):
+        function = StoredJit(lambda args, position=position: args[position] + 1.0, {})
+        np.testing.assert_array_equal(function(args), [2.0, 2.0])
+        np.testing.assert_array_equal(function(args), [2.0, 2.0])
+
+
 def states(function: Any) -> list[str]:
     return [repr(outcome) for outcome in function.outcomes]
 

@@ -11,6 +11,8 @@ from aesara import In, Out
 from aesara.compile.function.types import UnusedInputError
 from aesara.configdefaults import config
 from aesara.graph.basic import Variable
+from aesara.ifelse import ifelse
+from aesara.link.c.type import generic
 from aesara.tensor.random.utils import RandomStream
 
 
@@ -280,3 +282,21 @@ def test_the_flags_that_make_rewrites_strict_and_leave_the_compiler_out(mode):
         got, gradient = f(values)
     np.testing.assert_allclose(got, np.cumsum(np.tanh(values) ** 2))
     np.testing.assert_allclose(gradient, 2 * np.tanh(values) * (1 - np.tanh(values) ** 2))
+
+
+# Values that are no arrays
+
+
+def test_values_of_any_kind_go_through_a_function(mode):
+    a, b, c, x = generic("a"), generic("b"), at.iscalar("c"), at.dvector("x")
+    f = aesara.function([c, a, b, x], [ifelse(c, a, b), x * 2.0], mode=mode)
+    for condition, expected in ((1, ["then"]), (0, ["else"])):
+        chosen, doubled = f(condition, ["then"], ["else"], [1.0, 2.0])
+        assert chosen == expected
+        np.testing.assert_array_equal(doubled, [2.0, 4.0])
+
+
+def test_an_unused_input_of_any_kind(mode):
+    a, x = generic("a"), at.dvector("x")
+    f = aesara.function([a, x], x * 2.0, mode=mode, on_unused_input="ignore")
+    np.testing.assert_array_equal(f("text", [1.0, 2.0]), [2.0, 4.0])

@@ -1,0 +1,130 @@
+"""Sorting, diagonals, repetition and triangular systems, compared with NumPy and SciPy."""
+
+from __future__ import annotations
+
+import aesara
+import aesara.tensor as at
+import numpy as np
+import pytest
+import scipy.linalg
+from aesara.tensor.basic import AllocDiag, ExtractDiag
+from aesara.tensor.extra_ops import Repeat
+from aesara.tensor.slinalg import CholeskySolve, solve, solve_triangular
+
+from fixed_modes.errors import FixedModesWarning
+
+MATRIX = np.array([[3.0, 1.0, 2.0, 1.0], [np.nan, -1.0, 0.5, -1.0], [0.0, np.inf, -0.0, 7.0]])
+
+
+def evaluate(inputs, outputs, *values):
+    return aesara.function(inputs, outputs, mode="NUMBA_FIXED")(*values)
+
+
+def assert_all_equal(results, expected):
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected):
+        wanted = np.asarray(wanted)
+        assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_sorting(dtype):
+    x = at.matrix("x", dtype=dtype)
+    outputs = [at.sort(x, axis) for axis in (0, -1, None)]
+    outputs += [at.argsort(x, axis) for axis in (0, -1, None)]
+    value = MATRIX if dtype == "float64" else np.array([[3, 1, 2], [-1, 3, 1]], dtype)
+    expected = [np.sort(value, axis) for axis in (0, -1, None)]
+    expected += [np.argsort(value, axis, kind="stable") for axis in (0, -1, None)]
+    f = aesara.function([x], outputs, mode="NUMBA_FIXED")
+    assert_all_equal(f(value), expected)
+    assert_all_equal(f(value[:, :0])[:2], [value[:, :0]] * 2)
+    many = np.random.default_rng(1).integers(0, 50, (1, 300)).astype(dtype)
+    assert_all_equal(f(many)[1::3], [np.sort(many), np.argsort(many, kind="stable")])
+
+
+def test_positions_and_repetition():
+    x, k = at.dmatrix("x"), at.lvector("k")
+    value, counts = np.array([[0.0, 2.0], [3.0, 0.0], [1.0, 1.0]]), np.array([2, 0, 1])
+    outputs = [*at.nonzero(x), Repeat(axis=0)(x, k), Repeat(axis=None)(x[:, 0], k)]
+    outputs.append(at.flatnonzero(x > 1))
+    f = aesara.function([x, k], outputs, mode="NUMBA_FIXED")
+    expected = [*np.nonzero(value), value.repeat(counts, 0), value[:, 0].repeat(counts)]
+    assert_all_equal(f(value, counts), [*expected, np.flatnonzero(value > 1)])
+    assert_all_equal(f(value, [2])[2:4], [value.repeat(2, 0), value[:, 0].repeat(2)])
+    with pytest.raises(ValueError, match="2 counts"):
+        f(value, [1, 1])
+    with pytest.raises(ValueError, match="negative"):
+        f(value, [1, -1, 1])
+
+
+def test_diagonals_of_any_axes():
+    x, v, n = at.dtensor3("x"), at.dmatrix("v"), at.lscalar("n")
+    value, rows = np.arange(24.0).reshape(2, 3, 4), np.arange(6.0).reshape(2, 3)
+    outputs = [ExtractDiag(o, a, b)(x) for o, a, b in [(0, 0, 2), (1, 2, 1), (-5, 0, 1)]]
+    outputs += [AllocDiag(-1, 0, 2)(v), AllocDiag(1)(v[0]), AllocDiag(0, 1, 2)(v)]
+    outputs += [at.tri(n, 4, 1), at.tri(n, n, -1, dtype="int8")]
+    placed = [np.zeros((4, 2, 4)), np.diag(rows[0], 1), np.zeros((2, 3, 3))]
+    for k in range(3):
+        placed[0][k + 1, :, k] = rows[:, k]
+        placed[2][:, k, k] = rows[:, k]
+    expected = [np.diagonal(value, o, a, b) for o, a, b in [(0, 0, 2), (1, 2, 1), (-5, 0, 1)]]
+    expected += [*placed, np.tri(3, 4, 1), np.tri(3, 3, -1, dtype="int8")]
+    assert_all_equal(evaluate([x, v, n], outputs, value, rows, 3), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_triangular_systems(dtype):
+    a, b, c = (at.TensorType(dtype, (None,) * n)() for n in (2, 1, 2))
+    rng = np.random.default_rng(3)
+    low = (np.tril(rng.normal(size=(3, 3))) + 2 * np.eye(3)).astype(dtype)
+    vector, sides = rng.normal(size=3).astype(dtype), rng.normal(size=(3, 2)).astype(dtype)
+    outputs = [
+        solve_triangular(a, b, lower=True),
+        solve_triangular(a, c, lower=True, trans=1),
+        solve_triangular(a.T, c, lower=False, unit_diagonal=True),
+        CholeskySolve(lower=True)(a, b),
+        CholeskySolve(lower=False)(a.T, c),
+    ]
+    f = aesara.function([a, b, c], outputs, mode="NUMBA_FIXED")
+    expected = [
+        scipy.linalg.solve_triangular(low, vector, lower=True),
+        scipy.linalg.solve_triangular(low, sides, lower=True, trans=1),
+        scipy.linalg.solve_triangular(low.T, sides, unit_diagonal=True),
+        scipy.linalg.cho_solve((low, True), vector),
+        scipy.linalg.cho_solve((low.T, False), sides),
+    ]
+    for result, wanted in zip(f(low, vector, sides), expected):
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, wanted, rtol=1e-11 if dtype == "float64" else 1e-4)
+    with pytest.raises(np.linalg.LinAlgError, match="diagonal 1"):
+        f(np.diag([1, 0, 1]).astype(dtype), vector, sides)
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        f(low * np.array(np.nan, dtype), vector, sides)
+    with pytest.raises(ValueError, match="incompatible dimensions"):
+        f(low, vector[:2], sides)
+
+
+def test_matrix_products_and_positive_systems():
+    a, b, v = at.dmatrix("a"), at.dmatrix("b"), at.dvector("v")
+    rng = np.random.default_rng(4)
+    one, two, vector = rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=4)
+    f = aesara.function([a, b, v], [a @ b, a @ v, v @ b, v @ v], mode="NUMBA_FIXED")
+    expected = [one @ two, one @ vector, vector @ two, vector @ vector]
+    for result, wanted in zip(f(one, two, vector), expected):
+        np.testing.assert_allclose(result, wanted, rtol=1e-12)
+    # Only half of a symmetric matrix counts.
+    half = np.triu(one @ one.T) + np.eye(3)
+    with pytest.warns(FixedModesWarning, match="Solve"):
+        g = aesara.function([a, b], solve(a, b, assume_a="pos"), mode="NUMBA_FIXED")
+    expected = scipy.linalg.solve(half, two[:3], assume_a="pos")
+    np.testing.assert_allclose(g(half, two[:3]), expected, rtol=1e-10)
+
+
+def test_a_conversion_that_refuses_its_properties_runs_in_python():
+    x = at.lvector("x")
+    parts = at.unravel_index(x, (3, 4), order="F")
+    with pytest.warns(FixedModesWarning, match="UnravelIndex"):
+        f = aesara.function([x], parts, mode="NUMBA_FIXED")
+    value = np.array([3, 11, 0])
+    assert_all_equal(f(value), np.unravel_index(value, (3, 4), order="F"))
