@@ -89,6 +89,8 @@ class Plan:
 
     def scalar(self, position: int) -> Known | None:
         """Give a 0-d input of an integer or bool type; None where nothing is known."""
+        if self.inputs is None or not -_LARGEST < int(self.inputs[position]) < _LARGEST:
+            return None
         return self._leaf(f"int(x{position})", int, position)
 
     def _leaf(self, text: str, read: Callable[[Any], int], position: int) -> Known | None:
