@@ -21,11 +21,18 @@ from fixed_modes import startup
 from fixed_modes._version import __version__
 
 if TYPE_CHECKING:
-    from fixed_modes.inspection import numba_source
+    from fixed_modes.inspection import cache_report, numba_source
     from fixed_modes.jax.function import jax_function
     from fixed_modes.modes import JAX_FIXED, NUMBA_FIXED
 
-__all__ = ["JAX_FIXED", "NUMBA_FIXED", "__version__", "jax_function", "numba_source"]
+__all__ = [
+    "JAX_FIXED",
+    "NUMBA_FIXED",
+    "__version__",
+    "cache_report",
+    "jax_function",
+    "numba_source",
+]
 
 startup.register_with_aesara()
 
@@ -36,10 +43,10 @@ def __getattr__(name: str) -> Any:
         from fixed_modes import modes
 
         return getattr(modes, name)
-    if name == "numba_source":
-        from fixed_modes.inspection import numba_source
+    if name in ("cache_report", "numba_source"):
+        from fixed_modes import inspection
 
-        return numba_source
+        return getattr(inspection, name)
     if name == "jax_function":
         from fixed_modes.jax.function import jax_function
 

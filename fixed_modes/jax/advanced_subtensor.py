@@ -29,7 +29,7 @@ def _make_slice(op: MakeSlice, node: Apply, values: list[Any], frame: Frame) -> 
 @jax_lower.register(AdvancedSubtensor1)
 def _subtensor1(op: AdvancedSubtensor1, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x, rows = values
-    check_bounds(rows, 0, np.shape(x)[0], frame)
+    check_bounds(rows, 0, np.shape(x)[0], frame, node.inputs[1])
     return [jnp.asarray(x)[rows]]
 
 
@@ -45,7 +45,7 @@ def _inc_subtensor1(
 ) -> list[Any]:
     x, y, rows = values
     x = jnp.asarray(x)
-    check_bounds(rows, 0, x.shape[0], frame)
+    check_bounds(rows, 0, x.shape[0], frame, node.inputs[2])
     place = x.at[rows]
     y = jnp.asarray(y).astype(x.dtype)
     return [place.set(y) if op.set_instead_of_inc else place.add(y)]

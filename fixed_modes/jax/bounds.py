@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from aesara.graph.basic import Variable
 
 from fixed_modes.jax.frame import Frame, is_concrete
+from fixed_modes.jax.ranges import value_range
 
 
-def check_bounds(index: Any, axis: int, length: int, frame: Frame) -> None:
+def check_bounds(
+    index: Any, axis: int, length: int, frame: Frame, variable: Variable | None = None
+) -> None:
     """See to it that an index out of bounds raises, now or after the run.
 
     Parameters
@@ -20,6 +24,9 @@ def check_bounds(index: Any, axis: int, length: int, frame: Frame) -> None:
         The axis that is indexed, for the message, and its length.
     frame
         Gets the check if `index` is traced, unless the user has switched it off.
+    variable
+        The variable of the frame's graph that `index` is the value of.  There is
+        no check if that is known to stay within bounds.
 
     Raises
     ------
@@ -33,5 +40,8 @@ def check_bounds(index: Any, axis: int, length: int, frame: Frame) -> None:
         if outside.size:
             raise IndexError(f"index {outside[0]} {where}")
     elif index.size and frame.settings.index_checks:
+        found = None if variable is None else value_range(variable, frame)
+        if found is not None and -length <= found.low and found.high < length:
+            return
         failed = ((index < -length) | (index >= length)).any()
         frame.checks.add(failed, lambda: IndexError(f"index {where}"))

@@ -17,6 +17,7 @@ from jax.experimental import enable_x64
 
 from fixed_modes.errors import FixedModesWarning
 from fixed_modes.jax.compile_options import check_options
+from fixed_modes.jax.kinds import is_array
 from fixed_modes.jax.owned import owned_arrays
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.rng import NumPyRNG, RandomKey, key_from_rng, rng_from_key
@@ -60,7 +61,7 @@ class CompiledGraph:
         self.fgraph = fgraph
         updates = set(getattr(fgraph, "update_mapping", None) or ())
         outputs = list(enumerate(fgraph.outputs))
-        arrays = [i for i, v in outputs if isinstance(v.type, (TensorType, ScalarType))]
+        arrays = [i for i, v in outputs if is_array(v.type) or isinstance(v.type, ScalarType)]
         self.kept = [index for index in arrays if keep_on_device and index not in updates]
         self.arrays = [index for index in arrays if index not in self.kept]
         self.scalars = [i for i in self.arrays if isinstance(fgraph.outputs[i].type, ScalarType)]

@@ -21,10 +21,11 @@ class Slot:
         return size * int(getattr(self.aval.dtype, "itemsize", 8))
 
 
-class Known(NamedTuple):
+class Known:
     """A value that is the same in every call: a literal, or an array from outside."""
 
-    value: Any
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 Atom = Union[Slot, Known]

@@ -241,7 +241,7 @@ def run_scan(loop: Loop) -> list[Any]:
     mit_mots, traces = loop.mit_mots, loop.traces
     shared = loop.shared_states()
 
-    def body(carry: Any, entering: Any) -> tuple[Any, Any]:
+    def body(carry: Any, entering: Any) -> tuple[Any, Any, list[Any]]:
         kept, windows, states = carry
         (slices, rows), keys = entering
         slid = [(*window, row) for window, row in zip(kept, rows)]
@@ -259,7 +259,7 @@ def run_scan(loop: Loop) -> list[Any]:
             [t.push(window, value) for t, window, value in zip(traces, windows, new)],
             [s.write(value) for s, value in zip(shared, result.shared)],
         )
-        return carry, ([window[0] for window in slid], stacked, result.failed)
+        return carry, ([window[0] for window in slid], stacked), result.failed
 
     carry = tuple([state.start() for state in kind] for kind in (mit_mots, traces, shared))
     entering = (
@@ -268,8 +268,8 @@ def run_scan(loop: Loop) -> list[Any]:
     )
     draws = [state if isinstance(state, Drawn) else None for state in shared]
     steps = loop.static_steps or 0
-    carry, (left, stacked, failed) = scan_ahead.scan(body, carry, entering, draws, steps)
-    loop.report([flags.any() for flags in failed])
+    carry, (left, stacked), failed = scan_ahead.scan(body, carry, entering, draws, steps)
+    loop.report(failed)
     kept, windows, states = carry
     return [
         *(m.finish_stacked(*pair) for m, *pair in zip(mit_mots, kept, left)),

@@ -14,27 +14,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fixed_modes.jax.flat_jaxpr import FlatFunction, Operation, Slot, carry_out, flatten, value_of
+from fixed_modes.jax.flat_jaxpr import FlatFunction, Slot, carry_out, flatten, value_of
 from fixed_modes.jax.scan_shared import Drawn
-from fixed_modes.jax.scan_split import Split, split_draws, split_map
+from fixed_modes.jax.scan_split import split_step
 
 #: What is computed ahead takes no more bytes than this at one time.
 MOST_BYTES = 1 << 26
 
-Body = Callable[[Any, Any], tuple[Any, Any]]
+Body = Callable[[Any, Any], tuple[Any, Any, list[Any]]]
 _leaves = jax.tree_util.tree_leaves
 
 
 def scan(
     body: Body, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, list[Any]]:
     """Do what `lax.scan` does, with some of the work done ahead of it.
 
     Parameters
     ----------
     body
-        Gives the next carry and what is stacked, of the carry and of the rows of
-        `entering` and the keys for the draws of one step.
+        Gives the next carry, what is stacked and a list of flags, of the carry and
+        of the rows of `entering` and the keys for the draws of one step.
     carry
         The first carry.
     entering
@@ -43,40 +43,53 @@ def scan(
         For each shared state, how the draws of all steps come from it, if they do.
     steps
         The number of steps.
+
+    Returns
+    -------
+    The last carry, the stacked rows, and which flags were true in any step.
     """
     shapes = [None if draw is None else draw.shape_of_keys() for draw in draws]
-    is_map = not _leaves(carry) and bool(_leaves(entering) or any(draws))
-    if steps > 1 and (is_map or any(draws)):
-        rows = jax.tree_util.tree_map(_row_shape, entering)
-        flat = flatten(body, carry, (rows, shapes))
-        if flat is not None and not any(map(_calls_python, flat.operations)):
-            n_carry, n_keys = len(_leaves(carry)), len(_leaves(shapes))
-            split = (split_map if is_map else split_draws)(flat, n_carry, n_keys)
-            if split is not None:
-                return _Ahead(flat, split, n_carry, n_keys).run(carry, entering, draws, steps)
+    rows = jax.tree_util.tree_map(_row_shape, entering)
+    flat = flatten(body, carry, (rows, shapes))
+    if flat is None:
+        return _plain(body, carry, entering, draws, steps)
+    return _Ahead(flat, len(_leaves(carry)), len(_leaves(shapes))).run(
+        carry, entering, draws, steps
+    )
+
+
+def _plain(
+    body: Body, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
+) -> tuple[Any, Any, list[Any]]:
     keys = [None if draw is None else draw.keys_of_steps() for draw in draws]
-    return jax.lax.scan(body, carry, (entering, keys), length=steps)
 
+    def step(carried: Any, rows: Any) -> tuple[Any, Any]:
+        following, *stacked = body(carried, rows)
+        return following, stacked
 
-def _calls_python(operation: Operation) -> bool:
-    """Say whether an operation may do more than compute: it must be done at its step."""
-    return operation.primitive.name.endswith("callback")
+    carry, (stacked, flags) = jax.lax.scan(step, carry, (entering, keys), length=steps)
+    return carry, stacked, [flag.any() for flag in flags]
 
 
 class _Ahead:
     """A loop in two parts."""
 
-    def __init__(self, flat: FlatFunction, split: Split, n_carry: int, n_keys: int) -> None:
-        self.flat, self.split, self.n_keys = flat, split, n_keys
+    def __init__(self, flat: FlatFunction, n_carry: int, n_keys: int) -> None:
+        tree = jax.tree_util.tree_unflatten(flat.structure, flat.outputs)
+        n_flags = len(tree[2])
+        self.flat, self.n_keys = flat, n_keys
+        self.outputs, self.flags = tree[:2], tree[2]
+        self.split = split_step(flat, n_carry, n_keys, n_flags)
+        self.late = [i for i in range(n_flags) if i not in self.split.early]
         self.carried = flat.inputs[:n_carry]
         self.rows = flat.inputs[n_carry : len(flat.inputs) - n_keys]
         self.keys = flat.inputs[len(flat.inputs) - n_keys :]
         self.fixed: dict[Slot, Any] = {}
-        carry_out(split.fixed, self.fixed)
+        carry_out(self.split.fixed, self.fixed)
 
     def run(
         self, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any, list[Any]]:
         at_once = max(1, MOST_BYTES // max(1, self.split.nbytes))
         rows = _leaves(entering)
         n_blocks = max(1, -(-steps // at_once))
@@ -90,27 +103,32 @@ class _Ahead:
 
     def blocks(
         self, carry: Any, rows: list[Any], keys: list[Any], steps: int, at_once: int
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any, list[Any]]:
         """Run blocks of `at_once` steps, and then what is left."""
         count, left = divmod(steps, at_once)
         whole = [row[: count * at_once].reshape(count, at_once, *row.shape[1:]) for row in rows]
-        carry, stacked = jax.lax.scan(
-            lambda carried, block: self.block(carried, block[0], block[1], at_once),
-            carry,
-            (whole, [key[:count] for key in keys]),
-        )
+
+        def run_block(carried: Any, block: Any) -> tuple[Any, Any]:
+            following, *others = self.block(carried, block[0], block[1], at_once)
+            return following, others
+
+        blocks = (whole, [key[:count] for key in keys])
+        carry, (stacked, flags) = jax.lax.scan(run_block, carry, blocks, length=count)
+        flags = [flag.any() for flag in flags]
         join = jax.tree_util.tree_map
         stacked = join(lambda x: x.reshape(count * at_once, *x.shape[2:]), stacked)
         if left:
             rest = [row[count * at_once :] for row in rows]
-            carry, last = self.block(carry, rest, [key[-1] for key in keys], left)
+            carry, last, more = self.block(carry, rest, [key[-1] for key in keys], left)
             stacked = join(lambda x, y: jnp.concatenate([x, y]), stacked, last)
-        return carry, stacked
+            flags = [flag | other for flag, other in zip(flags, more)]
+        return carry, stacked, flags
 
-    def block(self, carry: Any, rows: list[Any], keys: list[Any], steps: int) -> tuple[Any, Any]:
+    def block(
+        self, carry: Any, rows: list[Any], keys: list[Any], steps: int
+    ) -> tuple[Any, Any, list[Any]]:
         """Run some steps, with one key for each draw in a step, or with keys among `rows`."""
-        split, flat = self.split, self.flat
-        values = dict(self.fixed)
+        split, values = self.split, dict(self.fixed)
         slots = self.rows
         if split.keys_are_fixed:
             values.update(zip(self.keys, keys))
@@ -120,23 +138,37 @@ class _Ahead:
         bits = [operation.outputs[0] for operation in split.bits]
         rows = [*rows, *(_bits_of_steps(operation, values, steps) for operation in split.bits)]
         slots = [*slots, *bits]
+        early = [self.flags[index] for index in split.early]
 
-        def ahead(row: list[Any]) -> list[Any]:
+        def ahead(row: list[Any]) -> tuple[list[Any], Any, list[Any]]:
             found = {**values, **dict(zip(slots, row))}
             carry_out(split.ahead, found)
-            return [value_of(slot, found) for slot in split.taken]
+            known = [value_of(slot, found) for slot in split.taken]
+            stacked = _values(self.outputs[1], found) if split.is_map else None
+            return known, stacked, [jnp.any(value_of(flag, found)) for flag in early]
+
+        taken, stacked, flags = jax.vmap(ahead, axis_size=steps)(rows)
+        found = dict(zip(split.early, (flag.any() for flag in flags)))
 
         def body(carried: Any, row: Any) -> tuple[Any, Any]:
-            found = {**values, **dict(zip(self.carried, _leaves(carried)))}
+            state, failed = carried
+            found = {**values, **dict(zip(self.carried, _leaves(state)))}
             found.update(zip(slots, row[0]))
             found.update(zip(split.taken, row[1]))
             carry_out(split.rest, found)
-            outputs = [value_of(atom, found) for atom in flat.outputs]
-            return jax.tree_util.tree_unflatten(flat.structure, outputs)
+            state, stacked = _values(self.outputs, found)
+            now = [jnp.any(value_of(self.flags[index], found)) for index in self.late]
+            return (state, [old | new for old, new in zip(failed, now)]), stacked
 
-        if self.carried or split.rest:
-            return jax.lax.scan(body, carry, (rows, jax.vmap(ahead)(rows)), length=steps)
-        return jax.vmap(lambda row: body(carry, (row, ahead(row))), axis_size=steps)(rows)
+        if not split.is_map:
+            none = [jnp.zeros((), bool) for _ in self.late]
+            (carry, late), stacked = jax.lax.scan(body, (carry, none), (rows, taken), length=steps)
+            found.update(zip(self.late, late))
+        return carry, stacked, [found[index] for index in range(len(self.flags))]
+
+
+def _values(atoms: Any, values: dict[Slot, Any]) -> Any:
+    return jax.tree_util.tree_map(lambda atom: value_of(atom, values), atoms)
 
 
 def _bits_of_steps(operation: Any, values: dict[Slot, Any], steps: int) -> Any:

@@ -191,7 +191,7 @@ def _selections(
         if isinstance(entry, slice):
             selections.append(_slice_selection(entry, length, frame))
         else:
-            selections.append(_number_selection(_value(entry, frame), axis, length, frame))
+            selections.append(_number_selection(entry, axis, length, frame))
     selections.extend(Span(0, length) for length in shape[len(entries) :])
     return selections
 
@@ -200,8 +200,10 @@ def _value(entry: Any, frame: Frame) -> Any:
     return frame.value(entry) if isinstance(entry, Variable) else entry
 
 
-def _number_selection(index: Any, axis: int, length: int, frame: Frame) -> Span:
-    check_bounds(index, axis, length, frame)
+def _number_selection(entry: Any, axis: int, length: int, frame: Frame) -> Span:
+    index = _value(entry, frame)
+    variable = entry if isinstance(entry, Variable) else None
+    check_bounds(index, axis, length, frame, variable)
     if is_concrete(index):
         return Span(int(index) % length, 1, squeezed=True)
     index = jnp.asarray(index, dtype="int64")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import aesara
+import aesara.tensor as at
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +112,19 @@ def test_calls_back_are_not_stored_and_the_reason_is_told(
     assert states(function) == ["refused (it calls Python back)"]
     assert "it calls Python back" in caplog.text
     assert not directory.exists()
+
+
+@needs_support
+def test_the_report_has_a_line_for_each_compilation(directory: Path) -> None:
+    x, n = at.dvector("x"), at.lscalar("n")
+    f = aesara.function([x, n], at.alloc(x.sum(), n), mode="JAX_FIXED")
+    assert fixed_modes.cache_report(f) == []
+    for length, steps in ((3, 2), (3, 4), (5, 4)):
+        np.testing.assert_array_equal(f(np.ones(length), steps), np.full(steps, float(length)))
+    assert fixed_modes.cache_report(f) == ["compiled"] * 3
+    stock = aesara.function([x], x, mode="FAST_COMPILE")
+    with pytest.raises(TypeError, match="was not compiled with NUMBA_FIXED or JAX_FIXED"):
+        fixed_modes.cache_report(stock)
 
 
 @needs_support

@@ -90,7 +90,7 @@ def test_machine_code_is_compiled_stored_and_loaded(
     x = np.array([1.0, -2.0, 0.5])
     f = recurrence()
     np.testing.assert_allclose(f(x), by_hand(x))
-    assert repr(compiled(f).cache) == "compiled"
+    assert fixed_modes.cache_report(f) == ["compiled"]
     first = compilations.count
     assert first >= 1
     assert len(list(directory.iterdir())) == 1
@@ -279,6 +279,7 @@ def test_python_inside_is_not_stored_and_the_reason_is_told(
         f = aesara.function([x], Doubled()(x) + 1, mode="NUMBA_FIXED")
     np.testing.assert_array_equal(f([1.0, 2.0]), [3.0, 5.0])
     outcome = compiled(f).cache
+    assert fixed_modes.cache_report(f) == [repr(outcome)]
     assert outcome.state == "refused"
     assert "PerformCall" in outcome.reason
     assert outcome.reason in caplog.text
