@@ -168,7 +168,7 @@ def test_swapped_and_repeated_small_states() -> None:
 
 
 def test_an_expression_read_by_one_loop_sees_its_inputs_as_they_were() -> None:
-    x, n = at.dvector("x"), at.lscalar("n")
+    x = at.dvector("x")
     sequence = x * 2.0 + 1.0
     trace, _ = aesara.scan(lambda e, s: s + e, sequences=[sequence], outputs_info=[at.zeros(())])
     changed = at.inc_subtensor(x[1:], trace[:-1])
