@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from aesara.graph.basic import Variable
+from aesara.graph.basic import Constant, Variable
 from aesara.scalar import basic as aes
 from aesara.tensor.basic import ScalarFromTensor, TensorFromScalar
 from aesara.tensor.elemwise import Elemwise
@@ -33,10 +33,34 @@ class Affine(NamedTuple):
 
 def known_difference(low: Variable, high: Variable, frame: Frame) -> int | None:
     """Give ``high - low`` if it is known while tracing, although the two are not."""
+    apart = _rows_apart(low, high, frame)
+    if apart is not None:
+        return apart
     first, second = affine(low, frame), affine(high, frame)
     if first.base is not second.base or first.row != second.row:
         return None
     return second.offset - first.offset
+
+
+def _rows_apart(low: Variable, high: Variable, frame: Frame) -> int | None:
+    """Compare rows of two known sequences: Aesara folds ``arange(n) + k`` to a constant."""
+    while low.owner is not None and isinstance(low.owner.op, ScalarFromTensor):
+        low = low.owner.inputs[0]
+    while high.owner is not None and isinstance(high.owner.op, ScalarFromTensor):
+        high = high.owner.inputs[0]
+    if frame.outer is None or low not in frame.origins or high not in frame.origins:
+        return None
+    origins = [frame.origins[variable] for variable in (low, high)]
+    first, second = (
+        origin.data if isinstance(origin, Constant) else frame.outer.values.get(origin)
+        for origin in origins
+    )
+    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
+        return None
+    if first.ndim != 1 or first.shape != second.shape or not first.size:
+        return None
+    differences = second.astype("int64") - first.astype("int64")
+    return int(differences[0]) if (differences == differences[0]).all() else None
 
 
 def affine(variable: Variable, frame: Frame) -> Affine:

@@ -88,8 +88,30 @@ class Checks:
     def locate(self, first: int, node: Apply, scans: tuple[str, ...]) -> None:
         """Say where the errors from number `first` on come from, unless that is known."""
         for index in range(first, len(self.errors)):
-            if not isinstance(self.errors[index], Located):
-                self.errors[index] = Located(self.errors[index], node, scans)
+            error = self.errors[index]
+            if isinstance(error, RunByItself):
+                error.where = error.where or describe_node(node, scans)
+                error.node = node
+            elif not isinstance(error, Located):
+                self.errors[index] = Located(error, node, scans)
+
+
+@dataclass(eq=False)
+class RunByItself:
+    """Stands for a check that finds out that what was compiled doesn't hold.
+
+    The node, the outermost one that holds the check, then runs by itself, in this
+    call and in all later ones.
+    """
+
+    reason: str
+    where: str = ""
+    node: Apply | None = None
+
+    def __call__(self) -> Exception:
+        error = NeedsEager(self.reason, self.where)
+        error.node = self.node
+        return error
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import Op
 from aesara.graph.utils import MethodNotDefined
 from aesara.link.c.op import COp
-from aesara.scalar.basic import Composite, FloorDivide, Mod, ScalarOp, ScalarType
+from aesara.scalar.basic import Composite, FloorDivide, Mod, Pow, ScalarOp, ScalarType
 from aesara.tensor.elemwise import Elemwise
 from aesara.tensor.random.type import RandomType
 
@@ -111,6 +111,8 @@ def apply_scalar_op(op: ScalarOp, inputs: Sequence[Any], dtypes: Sequence[str]) 
     elif isinstance(op, (FloorDivide, Mod)) and np.dtype(dtypes[0]).kind != "c":
         x, y = inputs
         results = [_divide(op, x, y, np.dtype(dtypes[0]))]
+    elif isinstance(op, Pow) and np.dtype(dtypes[0]).kind in "iu":
+        results = [_integer_power(*(np.asarray(x, dtypes[0]) for x in inputs))]
     else:
         results = _function(op, inputs, dtypes)(*inputs)
         results = [results] if len(dtypes) == 1 else results
@@ -140,6 +142,12 @@ def _divide(op: ScalarOp, x: Any, y: Any, dtype: np.dtype[Any]) -> Any:
     ratio = x / y
     opposite = ((x < 0) != (y < 0)) & (y != 0)
     return np.where(opposite, np.ceil(ratio) - (np.fmod(x, y) != 0), np.floor(ratio))
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """Raise integers to a power as Aesara's C code does: NumPy refuses negative exponents."""
+    inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
+    return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0)))
 
 
 def _composite(op: Composite, inputs: Sequence[Any]) -> list[Any]:

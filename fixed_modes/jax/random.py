@@ -17,7 +17,7 @@ from fixed_modes.jax.samplers import Draw, sample
 @jax_lower.register(RandomVariable)
 def _random_variable(op: RandomVariable, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     state, _, _, *parameters = values
-    refuse_parameters(op, parameters, frame)
+    parameters = refuse_parameters(op, parameters, frame)
     following, key = state.split()
     size = [int(s) for s in np.atleast_1d(frame.concrete(node.inputs[1], "the size of a draw"))]
     batch = tuple(size) if size else _batch_shape(op, parameters)

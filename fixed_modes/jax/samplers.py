@@ -274,7 +274,8 @@ def _vonmises(draw: Draw, mu: Any, kappa: Any) -> Any:
         proposal = sign * jnp.arccos(jnp.clip(f, -1, 1))
         return key, jnp.where(good & ~accepted, proposal, angle), accepted | good
 
-    start = (draw.key, jnp.zeros(draw.shape, draw.real), jnp.zeros(draw.shape, bool))
+    # What is nan comes to nothing, which NumPy doesn't refuse.
+    start = (draw.key, jnp.full(draw.shape, jnp.nan, draw.real), jnp.isnan(kappa))
     _, angle, _ = jax.lax.while_loop(lambda state: ~state[2].all(), attempt, start)
     flat = np.pi * (2 * draw.uniform() - 1)
     angle = jnp.where(kappa < 1e-6, flat, angle)

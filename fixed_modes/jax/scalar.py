@@ -140,6 +140,14 @@ def _floor_divide(x: Any, y: Any) -> Any:
     return jnp.where(opposite, jnp.ceil(ratio) - (jnp.fmod(x, y) != 0), jnp.floor(ratio))
 
 
+def _power(x: Any, y: Any) -> Any:
+    if x.dtype.kind not in "iu":
+        return jnp.power(x, y)
+    # As in Aesara's C code, which computes in float64 and cuts off: 2 to the -1 is 0.
+    inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0))
+    return jnp.where(y < 0, inverse.astype(x.dtype), jnp.power(x, jnp.maximum(y, 0)))
+
+
 _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.Add: _sum,
     aes.Mul: _product,
@@ -147,7 +155,7 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.TrueDivide: jnp.true_divide,
     aes.FloorDivide: _floor_divide,
     aes.Mod: jnp.mod,
-    aes.Pow: jnp.power,
+    aes.Pow: _power,
     aes.ScalarMaximum: jnp.maximum,
     aes.ScalarMinimum: jnp.minimum,
     aes.OR: jnp.bitwise_or,

@@ -19,7 +19,7 @@ from aesara.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subten
 from fixed_modes.jax.affine import known_difference
 from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
-from fixed_modes.jax.frame import Frame, NeedsConcrete, is_concrete
+from fixed_modes.jax.frame import Frame, NeedsConcrete, RunByItself, is_concrete
 from fixed_modes.jax.lengths import Extent, as_extent
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.static_slice import static_slice
@@ -235,18 +235,17 @@ def _slice_selection(entry: slice, length: int, frame: Frame) -> Selection:
 def _moving_window(entry: slice, values: list[Any], length: int, frame: Frame) -> Span | None:
     """Recognise ``x[i : i + k]`` with a known `k`."""
     start, stop, step = values
-    if (step is not None and int(step) != 1) or is_concrete(start) or is_concrete(stop):
+    if is_concrete(start) or is_concrete(stop) or not is_concrete(step):
+        return None
+    if step is not None and int(step) != 1:
         return None
     size = known_difference(entry.start, entry.stop, frame)
     if size is None or not 0 <= size <= length:
         return None
     start = jnp.asarray(start, dtype="int64")
     outside = (start < 0) | (start + size > length)
-    frame.checks.add(
-        jnp.any(outside),
-        lambda: NotImplementedError(
-            f"JAX_FIXED: a window x[i:i+{size}] reaches out of an axis of length {length}, "
-            "where NumPy would give a shorter one. Inside a loop all windows must have one length."
-        ),
+    reason = (
+        f"a window x[i:i+{size}] reaches out of an axis of length {length}, and is shorter then"
     )
+    frame.checks.add(jnp.any(outside), RunByItself(reason))
     return Span(start, size)
