@@ -351,7 +351,7 @@ WORKLOADS = ("recurrence-last", "ar2", "softmax-map", "ar1-normal")
 RUN_WORKLOADS = """
     import json, sys, warnings
     warnings.simplefilter("ignore")
-    import aesara, fixed_modes
+    import fixed_modes, aesara
     import numpy as np
     from numba.core import event
     from benchmarks.namespaces import load_namespace
@@ -403,7 +403,7 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
 COMPILE_ONE_GRAPH = """
     import warnings
     warnings.simplefilter("ignore")
-    import aesara, aesara.tensor as at, fixed_modes
+    import fixed_modes, aesara, aesara.tensor as at
     x = at.dvector("x")
     f = aesara.function([x], x.cumsum(), mode="NUMBA_FIXED")
     warnings.simplefilter("error")
