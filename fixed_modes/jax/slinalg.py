@@ -40,7 +40,9 @@ def _cholesky(x: Any, lower: bool) -> Any:
     """Factorise, reading only one triangle; nan where the matrix is not positive definite."""
     if not lower:
         x = x.T.conj()
-    return jax.lax.linalg.cholesky(jnp.tril(x), symmetrize_input=False)
+    # All of it, from one triangle: JAX 0.4.20 takes means with the other one when it batches.
+    x = jnp.tril(x) + jnp.tril(x, -1).T.conj()
+    return jax.lax.linalg.cholesky(x, symmetrize_input=False)
 
 
 @jax_lower.register(Cholesky)

@@ -178,7 +178,7 @@ def test_the_users_own_cache_and_debugging_are_left_to_jax(directory: Path, tmp_
 RUN = """
     import json, sys, warnings
     import numpy as np
-    import aesara, aesara.tensor as at, fixed_modes, jax
+    import fixed_modes, aesara, aesara.tensor as at, jax
     from aesara.tensor.random.utils import RandomStream
 
     compiled = []

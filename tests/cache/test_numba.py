@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -350,7 +351,7 @@ WORKLOADS = ("recurrence-last", "ar2", "softmax-map", "ar1-normal")
 RUN_WORKLOADS = """
     import json, sys, warnings
     warnings.simplefilter("ignore")
-    import aesara, fixed_modes
+    import fixed_modes, aesara
     import numpy as np
     from numba.core import event
     from benchmarks.namespaces import load_namespace
@@ -397,3 +398,28 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     assert cold >= len(WORKLOADS)
     assert warm == 0
     assert first == second
+
+
+COMPILE_ONE_GRAPH = """
+    import warnings
+    warnings.simplefilter("ignore")
+    import fixed_modes, aesara, aesara.tensor as at
+    x = at.dvector("x")
+    f = aesara.function([x], x.cumsum(), mode="NUMBA_FIXED")
+    warnings.simplefilter("error")
+    print(f([1.0, 3.0]).tolist(), *fixed_modes.cache_report(f))
+"""
+
+
+def test_processes_that_compile_one_graph_at_once(tmp_path: Path) -> None:
+    flags = (
+        f"{os.environ['AESARA_FLAGS']},fixed_modes__cache=True,fixed_modes__cache_dir={tmp_path}"
+    )
+    with ThreadPoolExecutor(4) as pool:
+        runs = [
+            pool.submit(output_of, "-c", textwrap.dedent(COMPILE_ONE_GRAPH), AESARA_FLAGS=flags)
+            for _ in range(4)
+        ]
+        # Whoever comes late finds what another has stored.
+        assert {run.result() for run in runs} <= {"[1.0, 4.0] compiled\n", "[1.0, 4.0] loaded\n"}
+    assert len(list((tmp_path / "compiled-1").iterdir())) == 1

@@ -79,6 +79,7 @@ def test_failures_that_look_alike_are_written_a_few_times_only(tmp_path):
         ("timeout", "passed", "passed only here"),
         ("skipped", "skipped", "skipped"),
         ("xfailed", "failed", "skipped"),
+        ("xfailed", "passed", "passed only here"),
     ],
 )
 def test_verdicts(reference, here, expected):

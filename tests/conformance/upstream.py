@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -58,10 +59,10 @@ VERDICTS = (
 
 def verdict(test: str, mode: str, reference: str, here: str) -> str:
     """Compare what became of one test."""
-    if reference in ("skipped", "xfailed") or here in ("skipped", "xfailed"):
-        return "skipped"
     if here == "passed":
         return "passed in both" if reference == "passed" else "passed only here"
+    if reference in ("skipped", "xfailed") or here in ("skipped", "xfailed"):
+        return "skipped"
     if reference != "passed":
         return "failed in both"
     return "not applicable" if reason_for(test, mode) else "failed only here"
@@ -208,12 +209,20 @@ def report(
         table.add_row(*row)
     console.print(table)
     for test, result in failures:
-        last = [line for line in result["text"].splitlines() if line.strip()][-1:]
-        console.print(f"{result['outcome']}: {test}\n    {''.join(last)[:200]}", soft_wrap=True)
+        console.print(f"{result['outcome']}: {test}\n    {_reason(result['text'])}", soft_wrap=True)
     if markdown is not None:
         lines = [("File", *VERDICTS), ("---", *("--:" for _ in VERDICTS)), *rows]
         markdown.write_text("".join(f"| {' | '.join(line)} |\n" for line in lines))
     return bool(failures)
+
+
+def _reason(text: str) -> str:
+    """Give the line of a traceback that says most."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [
+        line for line in lines if re.match(r"E\s+[\w.]*(Error|Exception|Timeout|Failed)", line)
+    ]
+    return (errors or lines or ["no output"])[-1][:200]
 
 
 if __name__ == "__main__":
