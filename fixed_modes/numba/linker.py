@@ -8,16 +8,12 @@ import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.link.numba.linker import NumbaLinker
-from aesara.tensor.random.op import RandomVariable
-from aesara.tensor.random.type import RandomStateType
 
-from fixed_modes.errors import describe_node
-from fixed_modes.inner_graphs import walk_nodes
 from fixed_modes.linker import InnerGraphLinker
-from fixed_modes.numba.half_precision import (
-    half_precision_node,
+from fixed_modes.numba.python_graph import (
     prepare_for_python,
     python_linker,
+    unsupported_node,
 )
 
 if TYPE_CHECKING:
@@ -37,18 +33,22 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
                 "The mode NUMBA_FIXED needs Numba, which can't be imported here "
                 f"({exc}). Install it with: pip install numba"
             ) from exc
-        refuse_legacy_random_states(self.fgraph)
 
     def make_all(
         self, input_storage: Any = None, output_storage: Any = None, storage_map: Any = None
     ) -> tuple[Any, ...]:
-        """Make the thunk of the whole graph; one with float16 values runs in Python."""
-        found = half_precision_node(self.fgraph)
+        """Make the thunk of the whole graph; one that Numba has no types for runs in Python."""
+        found = unsupported_node(self.fgraph)
         if found is None:
             return super().make_all(input_storage, output_storage, storage_map)
         self.check_back_end()
         prepare_for_python(self.fgraph, found, self.rewrites, self.excluded_tags)
         linker = python_linker(self.allow_gc).accept(self.fgraph, self.no_recycling)
+        # A VM updates the inputs itself, if it is told which.
+        updates = (self.fgraph.update_mapping or {}).items()
+        linker.accept_var_updates(
+            {self.fgraph.inputs[i]: self.fgraph.outputs[o] for o, i in updates}
+        )
         return linker.make_all(
             input_storage=input_storage, output_storage=output_storage, storage_map=storage_map
         )
@@ -68,28 +68,3 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
         if isinstance(out, np.ndarray):
             return out
         return super().output_filter(var, out)
-
-
-def refuse_legacy_random_states(fgraph: FunctionGraph) -> None:
-    """Raise where a graph draws from a `numpy.random.RandomState`.
-
-    Raises
-    ------
-    TypeError
-        Names the op and says how to change the graph.
-    """
-    users = [
-        (node, scans)
-        for node, _, scans in walk_nodes(fgraph)
-        if any(isinstance(v.type, RandomStateType) for v in (*node.inputs, *node.outputs))
-    ]
-    # The draw says more than the loop around it.
-    users.sort(key=lambda user: not isinstance(user[0].op, RandomVariable))
-    for node, scans in users[:1]:
-        raise TypeError(
-            "NUMBA_FIXED can't draw from a numpy.random.RandomState, which Numba does "
-            "not support. Use a numpy.random.Generator: RandomStream(seed) makes one "
-            "by default (leave out rng_ctor=numpy.random.RandomState), and "
-            "aesara.shared(numpy.random.default_rng(seed)) holds one.\n"
-            f"{describe_node(node, scans)}"
-        )

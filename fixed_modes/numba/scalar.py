@@ -88,12 +88,6 @@ def _arithmetic(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> s
     return closed(f" {symbol} ".join(v.to(dtype) for v in x), dtype)
 
 
-@register(aes.Mean)
-def _mean(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
-    total = " + ".join(v.to(dtype) for v in x)
-    return closed(f"({total}) / {literal(float(len(x)), dtype)}", dtype)
-
-
 @register(aes.TrueDivide)
 def _true_divide(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
     return closed(f"{x[0].to(dtype)} / {x[1].to(dtype)}", dtype)

@@ -375,12 +375,15 @@ def test_sampler_registered_with_aesara_is_used(evaluate):
     assert ((result > 10) & (result < 11)).all()
 
 
-def test_distribution_without_a_sampler_is_refused_by_name(evaluate):
+def test_distribution_without_a_sampler_is_refused_by_name_with_the_strict_flag():
     class Odd(aer.RandomVariable):
         name, ndim_supp, ndims_params, dtype = "odd", 0, (0,), "floatX"
 
-    with pytest.raises(NotImplementedError, match="no sampler for odd"):
-        evaluate([], Odd()(1.0, rng=aesara.shared(np.random.default_rng(0))))
+    draw = Odd()(1.0, rng=aesara.shared(np.random.default_rng(0)))
+    with aesara.config.change_flags(fixed_modes__strict=True):
+        f = aesara.function([], draw, mode="JAX_FIXED")
+    with pytest.raises(NotImplementedError, match=r"no conversion for this op(.|\n)*Op: odd_rv"):
+        f()
 
 
 REFUSED = ["normal", "lognormal", "laplace", "logistic", "exponential", "rayleigh", "weibull"]

@@ -207,6 +207,11 @@ def test_half_precision_runs_in_python_and_says_so():
     for result, wanted in zip(f(value), expected):
         assert result.dtype == "float16"
         np.testing.assert_allclose(result, wanted, rtol=2e-3)
+    total = aesara.shared(np.zeros(3, "float16"), name="total")
+    with pytest.warns(FixedModesWarning, match="float16"):
+        f = aesara.function([x], total, updates={total: total + x}, mode="NUMBA_FIXED")
+    np.testing.assert_array_equal([f(value), f(value)], [np.zeros(3), value])
+    np.testing.assert_array_equal(total.get_value(), value * 2)
     with (
         aesara.config.change_flags(fixed_modes__strict=True),
         pytest.raises(UnsupportedOpError, match="float16"),

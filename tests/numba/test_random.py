@@ -10,7 +10,7 @@ import pytest
 from aesara.tensor.random.op import RandomVariable
 from scipy import stats
 
-from fixed_modes.errors import FixedModesWarning
+from fixed_modes.errors import FixedModesWarning, UnsupportedOpError
 
 SEED = 20
 
@@ -118,10 +118,22 @@ def test_a_parameter_that_numpy_refuses_is_refused(variable, parameters, message
         constant()
 
 
-def test_legacy_random_state_is_refused_with_advice():
+def test_legacy_random_state_runs_in_python_with_advice():
     stream = at.random.RandomStream(SEED, rng_ctor=np.random.RandomState)
-    draws, updates = aesara.scan(lambda: stream.normal(), n_steps=3)
-    with pytest.raises(TypeError, match=r"Generator[\s\S]*normal_rv"):
+    draws, updates = aesara.scan(
+        lambda s: s + stream.normal(), outputs_info=[at.zeros(())], n_steps=3
+    )
+    with pytest.warns(FixedModesWarning, match=r"RandomState[\s\S]*Generator[\s\S]*normal_rv"):
+        f = aesara.function([], draws, updates=updates, mode="NUMBA_FIXED")
+    # What Aesara makes the first generator of a stream from.
+    (seed,) = np.random.SeedSequence(SEED).spawn(1)
+    expected = np.random.RandomState(np.random.MT19937(seed)).normal(size=6)
+    np.testing.assert_allclose(f(), np.cumsum(expected[:3]))
+    np.testing.assert_allclose(f(), np.cumsum(expected[3:]))
+    with (
+        aesara.config.change_flags(fixed_modes__strict=True),
+        pytest.raises(UnsupportedOpError, match="RandomState"),
+    ):
         aesara.function([], draws, updates=updates, mode="NUMBA_FIXED")
 
 

@@ -23,6 +23,7 @@ APART = {
     aes.Pow,  # in double precision for integers, as in C
     aes.InRange,  # `perform` lets a NaN be in every open range
     aes.ComplexFromPolar,  # refuses negative radii
+    aes.Mean,  # runs in Python
     aes_math.GammaIncDer,
     aes_math.GammaIncCDer,  # their series stop at 1e-10 and 1e-6
     aes_math.BetaIncDer,
@@ -127,6 +128,13 @@ def test_integer_powers_and_ranges_are_those_of_c():
     assert [int(g) for g in got] == [0, 9, 0, 206, 2**32 - 50]
     got = f(np.int8(-3), np.int8(3), np.nan, np.uint32(70000))
     assert [int(g) for g in got[:3]] == [-27, 70000**2 % 2**32, 0]
+
+
+def test_a_mean_is_no_running_mean():
+    x = at.dvector("x")
+    with pytest.warns(FixedModesWarning, match="mean"):
+        f = aesara.function([x], at.math.Mean(0)(x), mode="NUMBA_FIXED")
+    assert f([2.0, 4.0, 12.0]) == pytest.approx(6.0)
 
 
 def test_a_negative_radius_is_refused():

@@ -1,12 +1,13 @@
-"""Graphs with float16 values, which Numba can't hold on the CPU: they run in Python.
+"""Graphs with values that compiled code can't hold: they run in Python.
 
+That is float16 on the CPU, and the generators of the kind `numpy.random.RandomState`.
 Such a graph runs node by node, as in Aesara's VM without C code; its loops too.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.mode import Mode
@@ -16,17 +17,53 @@ from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.link.vm import VMLinker
 from aesara.scan.op import Scan
+from aesara.tensor.random.op import RandomVariable
+from aesara.tensor.random.type import RandomStateType
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError, describe_node
 from fixed_modes.inner_graphs import walk_nodes
 
 
-def half_precision_node(fgraph: FunctionGraph) -> tuple[Apply, tuple[str, ...]] | None:
-    """Give the first node with a float16 value, and the names of the loops around it."""
+class Unsupported(NamedTuple):
+    """A node with a value that compiled code can't hold.
+
+    Attributes
+    ----------
+    scans
+        The names of the loops around it.
+    reason
+        What the value is, and what to use instead.
+    """
+
+    node: Apply
+    scans: tuple[str, ...]
+    reason: str
+
+
+_HALF_PRECISION = (
+    "has float16 values, which Numba does not support on the CPU. float32 would be fast."
+)
+_RANDOM_STATE = (
+    "draws from a numpy.random.RandomState, which Numba does not support. A "
+    "numpy.random.Generator would be fast: RandomStream(seed) makes one by default (leave out "
+    "rng_ctor=numpy.random.RandomState), and aesara.shared(numpy.random.default_rng(seed)) "
+    "holds one."
+)
+
+
+def unsupported_node(fgraph: FunctionGraph) -> Unsupported | None:
+    """Find a node for which the whole graph has to run in Python."""
+    found = None
     for node, _, scans in walk_nodes(fgraph):
-        if any(getattr(v.type, "dtype", "") == "float16" for v in (*node.inputs, *node.outputs)):
-            return node, scans
-    return None
+        types = [variable.type for variable in (*node.inputs, *node.outputs)]
+        if any(getattr(kind, "dtype", "") == "float16" for kind in types):
+            return Unsupported(node, scans, _HALF_PRECISION)
+        if any(isinstance(kind, RandomStateType) for kind in types):
+            # The draw says more than the loop around it.
+            if isinstance(node.op, RandomVariable):
+                return Unsupported(node, scans, _RANDOM_STATE)
+            found = found or Unsupported(node, scans, _RANDOM_STATE)
+    return found
 
 
 def python_linker(allow_gc: Any = None) -> VMLinker:
@@ -35,7 +72,7 @@ def python_linker(allow_gc: Any = None) -> VMLinker:
 
 
 def prepare_for_python(
-    fgraph: FunctionGraph, found: tuple[Apply, tuple[str, ...]], rewrites: Any, excluded: Any
+    fgraph: FunctionGraph, found: Unsupported, rewrites: Any, excluded: Any
 ) -> None:
     """Let the loops of a graph run in Python too, and say that the graph does.
 
@@ -44,7 +81,7 @@ def prepare_for_python(
     fgraph
         The graph; the ops in it are exchanged for clones, never changed.
     found
-        What `half_precision_node` gave.
+        What `unsupported_node` gave.
     rewrites, excluded
         The rewrites of the mode, and the tags of those that suit only other back ends.
 
@@ -54,8 +91,8 @@ def prepare_for_python(
         With the flag ``fixed_modes__strict``.
     """
     message = (
-        "NUMBA_FIXED runs a whole graph in Python, which is slow, since it has float16 values, "
-        f"which Numba does not support on the CPU. float32 would be fast.\n{describe_node(*found)}"
+        f"NUMBA_FIXED runs a whole graph in Python, which is slow, since it {found.reason}\n"
+        f"{describe_node(found.node, found.scans)}"
     )
     if getattr(config, "fixed_modes__strict", False):
         raise UnsupportedOpError(message)
