@@ -21,6 +21,11 @@ from aesara.graph.fg import FunctionGraph
 from aesara.scan.op import Scan
 
 import fixed_modes  # noqa: F401
+from fixed_modes.numba.cache import names_are_unique
+
+# The cache refuses code that refers to functions which Numba compiled before it numbered
+# them; the hand-written kernels of other tests would be some.
+names_are_unique()
 
 
 @pytest.fixture(params=["NUMBA_FIXED", "JAX_FIXED"])
