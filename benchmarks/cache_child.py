@@ -36,10 +36,13 @@ class Stopwatch:
 def start_mode(mode: str, workload: Any, size: str) -> dict[str, Any]:
     """Build and call a function in one of the modes."""
     from benchmarks.contenders import CONTENDERS
+    from benchmarks.namespaces import load_namespace
 
-    contender = CONTENDERS[mode]
-    # Importing Aesara starts a C compiler, to look for a BLAS.
-    contender.import_all()
+    # Importing Aesara starts a C compiler, to look for a BLAS; and where a loop is put
+    # together, Aesara may compile C to find out lengths, for whatever mode.
+    CONTENDERS[mode].import_all()
+    ns = load_namespace("aesara")
+    graph = workload.build(ns)
     compiled, processes = _count_compilations(), _count_processes()
     keys, lookups = Stopwatch(), Stopwatch()
     if mode == "NUMBA_FIXED":
@@ -48,9 +51,13 @@ def start_mode(mode: str, workload: Any, size: str) -> dict[str, Any]:
         _time_the_jax_cache(keys, lookups)
     inputs = workload.inputs(size)
     start = perf_counter()
-    function = contender.make(workload, inputs)
+    function = ns.aesara.function(
+        list(graph.inputs), list(graph.outputs), updates=dict(graph.updates), mode=mode
+    )
     built = perf_counter()
-    function()
+    if graph.generator is not None:
+        graph.generator.set_value(workload.generator())
+    function(*inputs)
     called = perf_counter()
     return {
         "function": built - start,
