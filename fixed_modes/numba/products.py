@@ -118,16 +118,40 @@ def _write_dot_loops(node: Apply, name: str, writer: Writer) -> None:
     b = Operand(f"{right}[{', '.join([k, *column])}]", y.type.dtype).to(dtype)
     target = f"{name}[{', '.join([*row, *column])}]" if row or column else name
     zero = writer.literal(np.zeros((), dtype)[()])
-    if row or column:
-        write_fill(writer, name, len(row) + len(column), zero)
-    else:
-        writer.emit(f"{name} = {zero}")
     loops = [(i, writer.length(x, 0)) for i in row] + [(k, writer.length(y, 0))]
+    if not column:
+        _write_dot_products(name, row, loops, f"{a} * {b}", zero, dtype, writer)
+        return
+    write_fill(writer, name, len(row) + len(column), zero)
     loops += [(j, writer.length(y, 1)) for j in column]
     with ExitStack() as nest:
         for index, length in loops:
             nest.enter_context(writer.block(f"for {index} in range({length}):"))
         writer.emit(f"{target} = {numpy_dtype(dtype)}({target} + {a} * {b})")
+
+
+def _write_dot_products(
+    name: str,
+    row: list[str],
+    loops: list[tuple[str, str]],
+    term: str,
+    zero: str,
+    dtype: str,
+    writer: Writer,
+) -> None:
+    """Write the product with a vector: a sum for each row, in a local variable."""
+    total = writer.fresh("total")
+    *around, (k, length) = loops
+    with ExitStack() as nest:
+        for index, rows in around:
+            nest.enter_context(writer.block(f"for {index} in range({rows}):"))
+        writer.emit(f"{total} = {zero}")
+        with writer.block(f"for {k} in range({length}):"):
+            writer.emit(f"{total} = {numpy_dtype(dtype)}({total} + {term})")
+        if row:
+            writer.emit(f"{name}[{row[0]}] = {total}")
+    if not row:
+        writer.emit(f"{name} = {total}")
 
 
 def _dot_message(columns: int, rows: int) -> str:
