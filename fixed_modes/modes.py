@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Callable
+from typing import Any
 
 from aesara.compile import mode as aesara_mode
 from aesara.compile.function.types import FunctionMaker
@@ -11,8 +10,8 @@ from aesara.compile.mode import Mode
 from aesara.graph.rewriting.basic import GraphRewriter
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
-from fixed_modes.function import FixedFunction
 from fixed_modes.jax.linker import FixedJAXLinker
+from fixed_modes.maker import FixedFunctionMaker
 from fixed_modes.numba.linker import FixedNumbaLinker
 from fixed_modes.rewrites.flags import FlaggedRewriter
 from fixed_modes.rewrites.query import DEFAULT_REWRITES, with_own_rewrites
@@ -31,9 +30,9 @@ class FixedMode(Mode):
         self.linker.rewrites = self._optimizer
 
     @property
-    def function_maker(self) -> Callable[..., FunctionMaker]:
+    def function_maker(self) -> type[FunctionMaker]:
         """Where ``aesara.function`` looks for what makes its functions."""
-        return partial(FunctionMaker, function_builder=FixedFunction)
+        return FixedFunctionMaker
 
     @property
     def optimizer(self) -> GraphRewriter:
