@@ -69,7 +69,7 @@ def test_prune_keeps_to_a_size(store: Store) -> None:
     assert len(store.entries()) == 2
     refused = run("prune", "--size", "much")
     assert refused.exit_code == 2
-    assert "expected a number of bytes" in refused.stderr
+    assert "expected a number of bytes" in refused.output
 
 
 def test_clear_removes_everything(store: Store) -> None:
