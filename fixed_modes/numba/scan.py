@@ -24,11 +24,11 @@ from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scan_parts import (
     Buffer,
     Carried,
-    Steps,
     Trace,
     copy_generator,
     write_row,
 )
+from fixed_modes.numba.scan_ring import Steps
 from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input

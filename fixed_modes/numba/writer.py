@@ -16,6 +16,7 @@ from aesara.scalar.basic import ScalarType
 from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.plan import Known, NotKnown, Plan
+from fixed_modes.numba.source import Hoisted, Line, Source
 
 # Names that the generated code uses itself.
 ERROR = "error"
@@ -108,14 +109,6 @@ class Facts:
     put_off: Apply | None = None
 
 
-class Hoisted(list[str]):
-    """Lines that are written where a loop begins while its body is being written."""
-
-    def __init__(self, indent: int) -> None:
-        super().__init__()
-        self.indent = indent
-
-
 def is_machine_scalar(variable: Variable) -> bool:
     """Say whether the generated code holds `variable` in a scalar, not in an array."""
     kind = variable.type
@@ -158,7 +151,7 @@ class Writer:
         self.findings = findings or Findings()
         #: Nodes that are written as calls of Aesara's own conversions.
         self.converted: set[Apply] = set()
-        self._lines: list[_Line | Hoisted] = []
+        self._lines: list[Line | Hoisted] = []
         self._hoisted: list[Hoisted] = []
         self.globals: dict[str, Any] = {"np": np}
         self.sites: list[ErrorSite] = []
@@ -183,7 +176,7 @@ class Writer:
         origin = None if self._node is None else (self._node, self.scans)
         for statement in statements:
             for line in statement.splitlines():
-                self._lines.append(_Line("    " * self._indent + line if line else "", origin))
+                self._lines.append(Line("    " * self._indent + line if line else "", origin))
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
@@ -477,35 +470,3 @@ class Writer:
                 source.add(line.text, line.origin)
         source.add(f"    return {returned}")
         return source
-
-
-Origin = tuple[Apply, tuple[str, ...]]
-
-
-@dataclass
-class _Line:
-    text: str
-    origin: Origin | None
-
-
-class Source:
-    """The text of a function.
-
-    Attributes
-    ----------
-    origins
-        For each line, counted from 1, the node it was written for and the scans around it.
-    """
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self.origins: dict[int, Origin] = {}
-
-    def add(self, line: str, origin: Origin | None = None) -> None:
-        self._lines.append(line)
-        if origin is not None:
-            self.origins[len(self._lines)] = origin
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
