@@ -138,7 +138,7 @@ def write_small(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> b
     if isinstance(op, (CAReduce, Dot)) and is_machine_scalar(node.outputs[0]):
         suits = all(is_small(i, writer) for i in node.inputs)
     if not suits:
-        return False
+        return isinstance(op, IncSubtensor) and _write_first_rows(op, node, writer)
     try:
         with writer.all_or_nothing(NoExpression):
             return _write(op, node, writer)
@@ -301,6 +301,26 @@ def _write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> bool:
         writer.emit(f"{name} = {text}")
         elements[int(place)] = name
     set_elements(node.outputs[0], elements, _places(x, writer).shape, writer)
+    return True
+
+
+def _write_first_rows(op: IncSubtensor, node: Apply, writer: Writer) -> bool:
+    """Write an update of the first rows of an array, in place, by elements in local variables."""
+    x, y, *indices = node.inputs
+    if not op.inplace or isinstance(y, Constant) or writer.facts_of_value(y).elements is None:
+        return False
+    starts = [isinstance(p, slice) and p.start is None and p.step is None for p in op.idx_list]
+    part = indexed_shape(op.idx_list, writer.shape(x), indices, writer)
+    own = fixed_shape(y, writer)
+    if not all(starts) or own is None or len(own) != len(part):
+        return False
+    if not all(n is not None and writer.plan.decide(f"{{}} == {m}", n) for m, n in zip(own, part)):
+        return False
+    target, sign = writer.name(x), "=" if op.set_instead_of_inc else "+="
+    for place, element in zip(np.ndindex(*own), elements_of(y, writer)):
+        value = Operand(element, y.type.dtype).to(x.type.dtype)
+        writer.emit(f"{target}[{', '.join(map(str, place))}] {sign} {value}")
+    writer.bind(node.outputs[0], target)
     return True
 
 

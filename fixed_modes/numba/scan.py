@@ -314,11 +314,20 @@ class ScanLoop:
         """Give the length of an outer output, where it is known."""
         if isinstance(part, Buffer) and part.is_mit_mot:
             return part.known_length
-        if self.op.info.as_while or self.steps.known is None:
+        if self.steps.known is None:
+            return None
+        if self.op.info.as_while and not self._is_filled_by_one_step(part):
             return None
         if isinstance(part, Buffer) or self.writer.plan.decide("{} > 0", self.steps.known):
             return part.known_length
         return self.writer.plan.constant(0)
+
+    def _is_filled_by_one_step(self, part: Buffer | Trace) -> bool:
+        """Say whether a buffer is full however soon a condition ends the loop."""
+        known, plan = part.known_length, self.writer.plan
+        if known is None or self.steps.known is None or not plan.decide("{} > 0", self.steps.known):
+            return False
+        return plan.decide(f"{{}} <= {part.first_row + 1}", known)
 
     def _write_finish(self, part: Buffer | Trace) -> None:
         """Put the rows in order of time, and give rows that no step wrote as `Scan` does."""
@@ -334,7 +343,8 @@ class ScanLoop:
                 writer.emit(f"{part.name}[{written}:] = 0")
             return
         if part.is_full:
-            self._write_end(part, written, "if")
+            if not self._is_filled_by_one_step(part):
+                self._write_end(part, written, "if")
             return
         if part.is_full is False and not self.op.info.as_while:
             # A ring that takes in future rows may be long enough for the past ones.
@@ -343,7 +353,8 @@ class ScanLoop:
             return
         with writer.block(f"if {part.length} < {written}:"), writer.block(f"if {part.turn} > 0:"):
             write_row_order(writer, part.name, part.ndim, part.dtype, part.turn)
-        self._write_end(part, written, "elif")
+        if not self._is_filled_by_one_step(part):
+            self._write_end(part, written, "elif")
 
     def _write_end(self, part: Buffer | Trace, written: str, keyword: str) -> None:
         """Write what becomes of rows that no step wrote."""

@@ -124,9 +124,10 @@ class Buffer(Ring):
         if self.known_length is None or steps.known is None or not self._may_have_registers():
             return
         plan = writer.plan
-        if self.may_break or plan.decide("{} == 0", steps.known):
+        if plan.decide("{} == 0", steps.known):
             return
-        # More rows would be a trace, whose length may be another one at the next call.
+        # More rows would be a trace, whose length may be another one at the next call,
+        # and where a condition may end the loop they need not all be filled.
         most = min(self.first_row + 1, self._most_rows())
         if not plan.decide(f"{self.first_row} <= {{}} <= {most}", self.known_length):
             return

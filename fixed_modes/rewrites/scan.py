@@ -20,6 +20,8 @@ from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.scan.op import Scan
 from aesara.scan.rewriting import ScanMerge, push_out_non_seq_scan, push_out_seq_scan
 
+from fixed_modes.rewrites.while_scan import keep_last_rows
+
 #: The names under which Aesara registers the faulty rewrites.
 FAULTY = (
     "scan_pushout_nonseqs_ops",
@@ -93,6 +95,9 @@ def with_safe_scan_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery
         )
     if asks_for("scan_pushout_seqs_ops", "scan_pushout"):
         extra.append((in2out(push_out_seq, ignore_newtrees=True, name="push_out_seq"), 0.07))
+    if asks_for("scan_save_mem"):
+        # Before the indices of parts of traces are merged into formulas of the length.
+        extra.append((in2out(keep_last_rows, ignore_newtrees=True, name="keep_last_rows"), 0.08))
     if asks_for("scan_merge"):
         extra.append((SafeScanMerge(), 1.605))
     return query.excluding(*FAULTY).register(*extra)
