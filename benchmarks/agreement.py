@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# Moments of fewer numbers say nothing.
+FEWEST_DRAWS = 100
+
 
 def as_arrays(outputs: Any) -> list[np.ndarray]:
     """List the outputs of a contender, which may return one value or several."""
@@ -31,4 +34,33 @@ def difference(
             return (
                 f"output {place} is off by {np.max(np.abs(out - other)):.3g} at a scale {scale:.3g}"
             )
+    return ""
+
+
+def difference_of_moments(
+    outputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], tolerance: float
+) -> str:
+    """Say how means and standard deviations along the first axis differ; nothing where not.
+
+    For contenders that draw other numbers of the same distribution.  Their dtypes and
+    shapes are those of `difference`.
+
+    Parameters
+    ----------
+    tolerance
+        How far they may lie apart; what was drawn is of the order of one.
+    """
+    shapes = difference(
+        [np.zeros_like(out) for out in outputs], [np.zeros_like(out) for out in expected], 0.0
+    )
+    if shapes:
+        return shapes
+    for place, (out, other) in enumerate(zip(outputs, expected)):
+        if len(other) < FEWEST_DRAWS:
+            continue
+        for what, moment in (("mean", np.mean), ("standard deviation", np.std)):
+            # A nan is a difference too.
+            apart = np.max(np.abs(moment(out, axis=0) - moment(other, axis=0)))
+            if not apart <= tolerance:
+                return f"the {what} of output {place} is off by {apart:.3g}"
     return ""

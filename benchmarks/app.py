@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
 
 import click
 
 from benchmarks import machine
 from benchmarks.comparison import changes
 from benchmarks.contenders import CONTENDERS
-from benchmarks.report import markdown
+from benchmarks.environments import default_directory, prepare
+from benchmarks.report import markdown, replace_results
 from benchmarks.results import Run, read_run
-from benchmarks.runner import Plan, measure
+from benchmarks.runner import Plan, interpreters, measure
 from benchmarks.workload import SIZES
-from benchmarks.workloads import NAMES
+from benchmarks.workloads import NAMES, QUICK
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 90}
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -64,21 +67,25 @@ def list_() -> None:
 
 
 @cli.command()
-@click.option("--only", type=NameList(NAMES), default=NAMES, help="Workloads; all by default.")
+@click.option("--only", type=NameList(NAMES), help="Workloads; all by default.")
 @click.option(
     "--contenders",
     type=NameList(tuple(CONTENDERS)),
-    default=("NUMBA_FIXED", "hand-numba", "FAST_RUN"),
-    help="By default NUMBA_FIXED, hand-numba and FAST_RUN.",
+    default=tuple(CONTENDERS),
+    help="Default: all.",
 )
 @click.option("--size", type=click.Choice(SIZES), default="default", show_default=True)
-@click.option("--quick", is_flag=True, help="One process and three samples of each contender.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="One workload of each kind, one process for each contender, three samples.",
+)
 @click.option(
     "--launches",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="Processes for each contender.",
+    help="Processes for each contender with a compile cache; the first one finds it empty.",
 )
 @click.option(
     "--rounds",
@@ -88,11 +95,11 @@ def list_() -> None:
     help="Samples from each process.",
 )
 @click.option(
-    "--timeout",
+    "--budget",
     type=click.FloatRange(min=0, min_open=True),
-    default=300,
+    default=90,
     show_default=True,
-    help="Seconds for each step of a process.",
+    help="Seconds for each process, its imports apart.",
 )
 @click.option(
     "--json",
@@ -101,16 +108,27 @@ def list_() -> None:
     help="Where the results go; written after each workload.",
 )
 @click.option("--resume", is_flag=True, help="Keep the workloads that the file has already.")
+@click.option(
+    "--environments",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the virtual environments of PyTensor and stock Aesara are made, or are "
+    "already; by default in the user's cache directory.",
+)
+@click.option(
+    "--check", is_flag=True, help="End with status 1 if a contender fails or numbers disagree."
+)
 def run(
-    only: tuple[str, ...],
+    only: tuple[str, ...] | None,
     contenders: tuple[str, ...],
     size: str,
     quick: bool,
     launches: int,
     rounds: int,
-    timeout: float,
+    budget: float,
     target: Path | None,
     resume: bool,
+    environments: Path | None,
+    check: bool,
 ) -> None:
     """Measure, and print the tables.
 
@@ -119,7 +137,7 @@ def run(
     """
     if quick:
         launches, rounds = 1, 3
-    plan = Plan(size, launches, rounds, timeout)
+    only = only or (QUICK if quick else NAMES)
     found = Run(
         date=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         size=size,
@@ -128,7 +146,21 @@ def run(
     if resume:
         found = _unfinished(target, found)
     done = set(found.by_workload())
-    with _progress(len(only)) as report:
+    with _progress(len(only)) as report, TemporaryDirectory() as shared:
+
+        def make(name: str) -> str:
+            place = environments or default_directory()
+            return str(prepare(name, place, lambda what: report(0, what)))
+
+        plan = Plan(
+            size=size,
+            launches=launches,
+            rounds=rounds,
+            budget=budget,
+            importing=machine.cores(),
+            pythons=interpreters(contenders, sys.executable, make),
+            shared=Path(shared),
+        )
         for number, workload in enumerate(only):
             if workload in done:
                 continue
@@ -136,10 +168,14 @@ def run(
             def tell(what: str, number: int = number, workload: str = workload) -> None:
                 report(number, f"{workload}: {what}")
 
+            start = perf_counter()
             found.results += measure(workload, contenders, plan, tell)
+            found.seconds += perf_counter() - start
             if target is not None:
                 found.write(target)
     click.echo(markdown(found))
+    if check and not all(result.ok for result in found.results):
+        sys.exit(1)
 
 
 def _unfinished(target: Path | None, new: Run) -> Run:
@@ -155,9 +191,40 @@ def _unfinished(target: Path | None, new: Run) -> Run:
 
 @cli.command()
 @click.argument("results", type=_EXISTING)
-def report(results: Path) -> None:
-    """Print the tables of a result file, in Markdown."""
-    click.echo(markdown(_read(results)))
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put the tables into this page, between its marks, instead of printing them.",
+)
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw the plots too, as SVG and PNG, into this directory.",
+)
+def report(results: Path, into: Path | None, plots: Path | None) -> None:
+    """Write the tables of a result file, in Markdown, and draw its plots.
+
+    The plots need Matplotlib: pip install "fixed-modes[bench]".
+    """
+    found = _read(results)
+    if into is None:
+        click.echo(markdown(found))
+    else:
+        page = into.read_text(encoding="utf-8")
+        try:
+            into.write_text(replace_results(page, markdown(found)), encoding="utf-8")
+        except ValueError as error:
+            raise click.ClickException(f"{into}: {error}") from error
+    if plots is not None:
+        try:
+            from benchmarks.plots import draw_all
+
+            for path in draw_all(found, plots):
+                click.echo(path, err=True)
+        except ModuleNotFoundError as error:
+            if error.name != "matplotlib":
+                raise
+            raise click.ClickException('pip install "fixed-modes[bench]" first') from error
 
 
 @cli.command()
@@ -260,10 +327,21 @@ def _read(path: Path) -> Run:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar on a terminal, nothing in a pipe."""
+    """Show a bar on a terminal, and a line for each workload where there is none."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    if not sys.stderr.isatty():
+        last = -1
+
+        def tell(done: int, what: str) -> None:
+            nonlocal last
+            if done != last:
+                last = done
+                click.echo(f"{done} of {total}, {what.partition(':')[0]}", err=True)
+
+        yield tell
+        return
     with Progress(
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
@@ -271,7 +349,6 @@ def _progress(total: int) -> Iterator[Callable[[int, str], None]]:
         TextColumn("{task.description}", markup=False),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     ) as display:
         task = display.add_task("", total=total)
         yield lambda done, what: display.update(task, completed=done, description=what)

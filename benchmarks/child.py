@@ -5,7 +5,6 @@ Run by `benchmarks.processes`: requests come in and answers go out as lines of J
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
@@ -14,6 +13,7 @@ import traceback
 import warnings
 from pathlib import Path
 from time import perf_counter, process_time
+from timeit import Timer
 from typing import Any
 
 # Below this a sample would be as much noise as signal.
@@ -38,13 +38,20 @@ class Measurement:
         self.contender.import_all()
         self.workload = load(workload)
         self.imports = perf_counter() - start
+        self.size = size
         self.inputs = self.workload.inputs(size)
         self.outputs = Path(outputs)
         self.calls = 1
 
     def describe(self) -> dict[str, Any]:
-        """Say what a comparison of the outputs has to know."""
-        return {"tolerance": self.workload.tolerance, "draws": self.workload.seed is not None}
+        """Say what the parent has to know of the workload."""
+        return {
+            "tolerance": self.workload.tolerance,
+            "moments": self.workload.tolerance_of_moments,
+            "draws": self.workload.seed is not None,
+            "scaling": list(self.workload.scaling),
+            "versions": self.contender.versions(),
+        }
 
     def prepare(self) -> dict[str, Any]:
         """Build and call once, and write down what came out."""
@@ -54,24 +61,25 @@ class Measurement:
 
         before = peak_memory()
         cpu = process_time()
+        prepared = self.contender.make(self.workload, self.size)
+        self.call = prepared.call
         start = perf_counter()
-        self.function = self.contender.make(self.workload, self.inputs)
-        built = perf_counter()
-        outputs = self.function()
+        outputs = self.call(*self.inputs)
         called = perf_counter()
         cpu = process_time() - cpu
         np.savez(self.outputs, *as_arrays(outputs))
         return {
             "imports": self.imports,
-            "build": built - start,
-            "first_call": called - built,
+            "graph": prepared.graph,
+            "function": prepared.function,
+            "first_call": called - start,
             "cpu": cpu,
             "memory_before": before,
-            "versions": self.contender.versions(),
         }
 
     def calibrate(self) -> dict[str, Any]:
         """Find how many calls make a sample; the calls are a warm-up as well."""
+        self.calls = 1
         while True:
             seconds = self._time(self.calls)
             if seconds >= SHORTEST_SAMPLE:
@@ -88,17 +96,20 @@ class Measurement:
         """Give the peak memory."""
         return {"memory_peak": peak_memory()}
 
+    def scale(self, steps: int) -> dict[str, Any]:
+        """Go on with inputs of another length; gives what `calibrate` gives."""
+        self.inputs = self.workload.make_inputs(steps=steps)
+        self.call(*self.inputs)
+        return self.calibrate()
+
     def _time(self, calls: int) -> float:
-        function = self.function
-        gc.collect()
-        gc.disable()
-        try:
-            start = perf_counter()
-            for _ in range(calls):
-                function()
-            return perf_counter() - start
-        finally:
-            gc.enable()
+        # Which collects garbage first, and never in between.
+        return Timer("call(*inputs)", "gc.collect()", globals=self._names()).timeit(calls)
+
+    def _names(self) -> dict[str, Any]:
+        import gc
+
+        return {"call": self.call, "inputs": self.inputs, "gc": gc}
 
 
 def main() -> None:
@@ -115,7 +126,7 @@ def main() -> None:
                 measurement = Measurement(**request)
                 answer = measurement.describe()
             else:
-                answer = getattr(measurement, request["do"])()
+                answer = getattr(measurement, request.pop("do"))(**request)
         except Exception as error:
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {_first_line(error)}"}

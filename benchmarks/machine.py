@@ -13,7 +13,7 @@ def describe() -> dict[str, Any]:
     return {
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
-        "cores": _cores(),
+        "cores": cores(),
         "python": platform.python_version(),
     }
 
@@ -28,7 +28,8 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Count the processors that this process may use."""
     # Not all cores of the machine are this process's.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

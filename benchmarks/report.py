@@ -2,131 +2,257 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Callable
 
-from benchmarks.contenders import yardstick_of
-from benchmarks.results import Result, Run
+from benchmarks.contenders import CONTENDERS, yardstick_of
+from benchmarks.ratios import Row, geometric_mean, ratio, to_hand_written
+from benchmarks.reasons import reason_for
+from benchmarks.results import Launch, Result, Run
 
-# The modes whose start and speed are held to targets.
+# The modes whose speed is held to targets.
 OURS = ("NUMBA_FIXED", "JAX_FIXED")
 HAND_WRITTEN = ("hand-numba", "hand-jax")
 
-Row = Mapping[str, Result]
+# What the ratio to code written by hand should not be above.
+TARGET = 1.5
+
+# Where the tables stand in a page.
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 
 
 def markdown(run: Run) -> str:
     """Write all tables of a run."""
     rows = run.by_workload()
-    present = list(dict.fromkeys(result.contender for result in run.results))
-    parts = [_head(run), _steady(rows, present)]
-    parts += [_start(rows, mode) for mode in OURS if mode in present]
-    parts += [_memory(rows, present), _failures(run)]
+    found = {result.contender for result in run.results}
+    present = [name for name in CONTENDERS if name in found]
+    parts = [
+        _head(run, present),
+        _summary(rows, present),
+        _ratios(rows, present),
+        _above_target(rows, present),
+        _times(rows, present),
+        *(_starts(rows, present, mode) for mode in OURS if mode in present),
+        _scaling(run, present),
+        _memory(rows, present),
+        _failures(run, present),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(run: Run) -> str:
-    versions: dict[str, str] = {}
-    for result in run.results:
-        versions.update(result.versions)
+def replace_results(page: str, tables: str) -> str:
+    """Put tables between the two marks of a page.
+
+    Raises
+    ------
+    ValueError
+        If the page has not the two marks, one after the other.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the page has no marks {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"
+
+
+def _head(run: Run, present: Sequence[str]) -> str:
     machine = run.machine
-    return (
-        f"{run.date}, size {run.size}. {machine['processor']}, {machine['cores']} cores, "
-        f"{machine['system']}, Python {machine['python']}"
-        + "".join(f", {name} {version}" for name, version in sorted(versions.items()))
-        + "."
+    head = (
+        f"Measured on {run.date[:10]}, size `{run.size}`, in {run.seconds / 60:.0f} minutes. "
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}."
     )
+    lines = []
+    for name in present:
+        versions: dict[str, str] = {}
+        for result in run.results:
+            if result.contender == name:
+                versions.update(result.versions)
+        lines.append([name, ", ".join(f"{what} {v}" for what, v in versions.items())])
+    return f"{head}\n\n{_table(['contender', 'versions'], lines, text=2)}"
 
 
-def _steady(rows: Mapping[str, Row], present: Sequence[str]) -> str:
-    hands = [name for name in HAND_WRITTEN if name in present]
-    others = [name for name in present if name not in hands]
-    ours = [name for name in OURS if name in present and "FAST_RUN" in present]
-    ratios = [
-        (f"{name} / {yardstick_of(name)}", _ratio(name, yardstick_of(name))) for name in others
+def _summary(rows: Mapping[str, Row], present: Sequence[str]) -> str:
+    lines = []
+    for name in present:
+        results = [row[name] for row in rows.values() if name in row]
+        right = sum(result.ok for result in results)
+        cells = [name, f"{right} of {len(results)}"]
+        if name in HAND_WRITTEN:
+            lines.append([*cells, "", "", "", ""])
+            continue
+        known = [found.value for row in rows.values() if (found := to_hand_written(row, name))]
+        faster = [found.value for row in rows.values() if (found := ratio(row, "FAST_RUN", name))]
+        cells += [yardstick_of(name), _number(geometric_mean(known))]
+        cells += [_number(max(known, default=None)), _number(geometric_mean(faster))]
+        lines.append(cells)
+    head = [
+        "contender",
+        "workloads done right",
+        "beside",
+        "geometric mean",
+        "worst",
+        "FAST_RUN / it",
     ]
-    ratios += [(f"FAST_RUN / {name}", _ratio("FAST_RUN", name)) for name in ours]
-    head = ["workload", *(f"{name}, ms ± IQR" for name in (*hands, *others))]
-    lines = []
-    for workload, row in rows.items():
-        times = [_time(row.get(name)) for name in (*hands, *others)]
-        lines.append([workload, *times, *(_number(ratio(row)) for _, ratio in ratios)])
-    means = ["geometric mean", *([""] * (len(head) - 1))]
-    means += [_number(_geometric_mean(ratio(row) for row in rows.values())) for _, ratio in ratios]
-    table = _table([*head, *(title for title, _ in ratios)], [*lines, means])
-    return f"## Steady state\n\nMedian time of a call, with the interquartile range.\n\n{table}"
-
-
-def _start(rows: Mapping[str, Row], mode: str) -> str:
-    hand = yardstick_of(mode)
-    lines = []
-    ratios: list[list[float | None]] = [[], []]
-    for workload, row in rows.items():
-        ours, theirs = row.get(mode), row.get(hand)
-        ours = ours if ours is not None and ours.ok else None
-        theirs = theirs if theirs is not None and theirs.ok else None
-        both = (None, None)
-        if ours is not None and theirs is not None:
-            # A kernel has no build; its first call is its start.
-            both = ours.start / theirs.start, ours.cpu / theirs.cpu
-        for found, ratio in zip(ratios, both):
-            found.append(ratio)
-        cells = [
-            theirs.first_call if theirs is not None else None,
-            ours.build if ours is not None else None,
-            ours.first_call if ours is not None else None,
-            *both,
-        ]
-        lines.append([workload, *map(_number, cells)])
-    means = [_number(_geometric_mean(found)) for found in ratios]
-    head = [f"{hand} first call, s", "build, s", "first call, s", "ratio", "ratio of CPU time"]
-    table = _table(["workload", *head], [*lines, ["geometric mean", "", "", "", *means]])
-    return (
-        f"## Start of {mode}\n\nIn a new process, without imports; the ratio is build and "
-        f"first call to the first call of {hand}.\n\n{table}"
+    text = (
+        "Time of a call, divided by that of the code written by hand; over the workloads "
+        "that the contender does."
     )
+    return f"## Summary\n\n{text}\n\n{_table(head, lines)}"
+
+
+def _ratios(rows: Mapping[str, Row], present: Sequence[str]) -> str:
+    names = [name for name in present if name not in HAND_WRITTEN]
+    head = ["workload", *(f"{name} / {yardstick_of(name)}" for name in names)]
+    lines = []
+    for workload, row in rows.items():
+        cells = [workload]
+        for name in names:
+            found = to_hand_written(row, name)
+            cells.append(
+                _state(row.get(name))
+                if found is None
+                else _number(found.value)
+                if name not in OURS
+                else f"{_number(found.value)} ({_number(found.low)} to {_number(found.high)})"
+            )
+        lines.append(cells)
+    text = "Ratios of median times of a call; for our modes with 95 % intervals (bootstrap)."
+    return f"## Ratios to code written by hand\n\n{text}\n\n{_table(head, lines)}"
+
+
+def _above_target(rows: Mapping[str, Row], present: Sequence[str]) -> str:
+    lines = []
+    for name in OURS:
+        if name not in present:
+            continue
+        for workload, row in rows.items():
+            found = to_hand_written(row, name)
+            if found is not None and found.value > TARGET:
+                reason = reason_for(name, workload) or "Not known yet."
+                lines.append(f"- {workload}, {name}, {_number(found.value)}: {reason}")
+    if not lines:
+        return ""
+    return f"### Above {TARGET:g}\n\n" + "\n".join(lines)
+
+
+def _times(rows: Mapping[str, Row], present: Sequence[str]) -> str:
+    lines = [
+        [workload, *(_time(row.get(name)) for name in present)] for workload, row in rows.items()
+    ]
+    text = "Median time of a call and interquartile range, ms."
+    return f"## Times\n\n{text}\n\n{_table(['workload', *present], lines)}"
+
+
+def _starts(rows: Mapping[str, Row], present: Sequence[str], mode: str) -> str:
+    hand = yardstick_of(mode)
+    peers = [name for name in present if yardstick_of(name) == hand and name not in HAND_WRITTEN]
+    peers = [name for name in (mode, *peers) if name != "FAST_RUN"]
+    names = [*dict.fromkeys(peers), *([hand] if hand in present else [])]
+    parts = [f"## Start of {mode}\n\nIn a new process, imports and the graph's own lines apart."]
+    for title, which, has in (
+        ("With an empty cache", _cold, names),
+        ("With a full cache", _warm, [name for name in names if CONTENDERS[name].cache]),
+    ):
+        if not any(which(result) for row in rows.values() for result in row.values()):
+            continue
+        head = ["workload"]
+        for name in has:
+            head += [f"{name}, s"] if name in HAND_WRITTEN else [f"{name}: function, s", "call, s"]
+        head.append(f"{mode} / {hand}")
+        lines = []
+        ratios = []
+        for workload, row in rows.items():
+            cells = [workload]
+            for name in has:
+                launch = which(row.get(name))
+                if launch is None:
+                    cells += [_state(row.get(name)), *([] if name in HAND_WRITTEN else [""])]
+                elif name in HAND_WRITTEN:
+                    cells.append(_number(launch.first_call))
+                else:
+                    cells += [_number(launch.function), _number(launch.first_call)]
+            ours, theirs = which(row.get(mode)), which(row.get(hand))
+            # A kernel has no function to build; its first call is its start.
+            ratios.append(ours.start / theirs.start if ours and theirs else None)
+            lines.append([*cells, _number(ratios[-1])])
+        last = ["geometric mean", *[""] * (len(head) - 2), _number(geometric_mean(ratios))]
+        parts.append(f"### {title}\n\n{_table(head, [*lines, last])}")
+    return "\n\n".join(parts)
+
+
+def _cold(result: Result | None) -> Launch | None:
+    return result.cold if result is not None and result.ok else None
+
+
+def _warm(result: Result | None) -> Launch | None:
+    return result.warm if result is not None and result.ok else None
+
+
+def _scaling(run: Run, present: Sequence[str]) -> str:
+    parts = []
+    for workload, row in run.by_workload().items():
+        lengths = sorted({int(n) for result in row.values() for n in result.scaling})
+        if not lengths:
+            continue
+        names = [name for name in present if name in row]
+        lines = []
+        for steps in lengths:
+            times = [row[name].scaling.get(str(steps)) for name in names]
+            lines.append([f"{steps:,}", *(_number(1e3 * min(t)) if t else "" for t in times)])
+        text = (
+            "Shortest time of a call, ms, for a number of steps; empty where the contender "
+            "fails, or where it would not fit into the time of a contender."
+        )
+        parts.append(f"## {workload} by steps\n\n{text}\n\n{_table(['steps', *names], lines)}")
+    return "\n\n".join(parts)
 
 
 def _memory(rows: Mapping[str, Row], present: Sequence[str]) -> str:
     lines = []
     for workload, row in rows.items():
-        results = [row.get(name) for name in present]
-        cells = ["failed" if r is None or not r.ok else f"{r.memory:.1f}" for r in results]
-        lines.append([workload, *cells])
-    table = _table(["workload", *present], lines)
-    return f"## Peak memory\n\nMiB above what the imports took.\n\n{table}"
+        cells = [workload]
+        for name in present:
+            result = row.get(name)
+            memory = result.memory if result is not None and result.ok else None
+            cells.append(_state(result) if memory is None else f"{memory:.1f}")
+        lines.append(cells)
+    text = "MiB above what the imports took, compilation included."
+    return f"## Peak memory\n\n{text}\n\n{_table(['workload', *present], lines)}"
 
 
-def _failures(run: Run) -> str:
-    lines = [
-        f"- {result.workload}, {result.contender}: {result.error or result.disagreement}"
-        for result in run.results
-        if not result.ok
-    ]
+def _failures(run: Run, present: Sequence[str]) -> str:
+    """List what failed, equal messages of a contender together."""
+    lines = []
+    for name in present:
+        messages: dict[str, list[str]] = {}
+        for result in run.results:
+            if result.contender == name and not result.ok:
+                message = result.error or result.disagreement or "no sample"
+                messages.setdefault(_short(message), []).append(result.workload)
+            elif result.contender == name and result.scaling_error:
+                messages.setdefault(_short(result.scaling_error), []).append(result.workload)
+        lines += [
+            f"- {name}: {', '.join(workloads)}: {message}"
+            for message, workloads in messages.items()
+        ]
     return "## Failures\n\n" + "\n".join(lines) if lines else ""
 
 
-def _ratio(name: str, other: str) -> Callable[[Row], float | None]:
-    def ratio(row: Row) -> float | None:
-        one, two = row.get(name), row.get(other)
-        if one is None or two is None or not (one.ok and two.ok):
-            return None
-        return one.steady / two.steady
-
-    return ratio
+def _short(message: str) -> str:
+    # Markdown takes an angle bracket for the start of a tag.
+    message = message.replace("<", "\\<").replace("|", "\\|")
+    return message if len(message) <= 160 else message[:157] + "..."
 
 
-def _geometric_mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.geometric_mean(known) if known else None
+def _state(result: Result | None) -> str:
+    """Say why there is no number."""
+    if result is None or result.ok:
+        return ""
+    return "failed" if result.error else "wrong"
 
 
 def _time(result: Result | None) -> str:
-    if result is None:
-        return ""
-    if not result.ok:
-        return "failed" if result.error else "wrong"
+    if result is None or not result.ok:
+        return _state(result)
     return f"{1e3 * result.steady:.3g} ± {1e3 * result.spread:.1g}"
 
 
@@ -136,6 +262,7 @@ def _number(value: float | None) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = [":--", *(["--:"] * (len(head) - 1))]
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]], text: int = 1) -> str:
+    """Write a table whose first `text` columns are words."""
+    rule = [*[":--"] * text, *["--:"] * (len(head) - text)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass
@@ -20,28 +20,37 @@ class Launch:
     ----------
     imports
         Importing the libraries and the workload.
-    build
+    graph
+        Writing the graph down.
+    function
         ``aesara.function``, nothing for code written by hand.
     first_call
         The first call, which compiles.
     cpu
-        The processor time of both, which tells a busy machine from slow code.
+        The processor time of these three, which tells a busy machine from slow code.
     memory_before, memory_peak
-        The largest resident size before the build and at the end.
+        The largest resident size before the build and at the end; the latter 0 where the
+        time was up before.
     calls
         How many calls make a sample.
     samples
         The mean time of a call, for each sample.
     """
 
-    imports: float
-    build: float
-    first_call: float
-    cpu: float
-    memory_before: float
+    imports: float = 0.0
+    graph: float = 0.0
+    function: float = 0.0
+    first_call: float = 0.0
+    cpu: float = 0.0
+    memory_before: float = 0.0
     memory_peak: float = 0.0
     calls: int = 0
     samples: list[float] = field(default_factory=list)
+
+    @property
+    def start(self) -> float:
+        """``aesara.function`` and the first call together."""
+        return self.function + self.first_call
 
 
 @dataclass
@@ -50,13 +59,20 @@ class Result:
 
     Attributes
     ----------
+    launches
+        The first one found its compile cache empty, the others what that one had left.
     error
         How it failed; empty where it did not.
     disagreement
         How its numbers differ from those of the contender that is compared with;
         empty where they don't, None where nothing was compared.
     versions
-        Of the libraries that did the work.
+        Of Python and the libraries that did the work.
+    scaling
+        Samples for other numbers of steps, where the workload has them.
+    scaling_error
+        Why there are no more of these; empty where there are all, or the next one was
+        foreseen to take too long.
     """
 
     workload: str
@@ -65,6 +81,8 @@ class Result:
     error: str = ""
     disagreement: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    scaling: dict[str, list[float]] = field(default_factory=dict)
+    scaling_error: str = ""
 
     @property
     def ok(self) -> bool:
@@ -89,29 +107,26 @@ class Result:
         return high - low
 
     @property
-    def build(self) -> float:
-        return statistics.median(launch.build for launch in self.launches)
+    def cold(self) -> Launch | None:
+        """The launch that had to compile everything."""
+        return self.launches[0] if self.launches else None
 
     @property
-    def first_call(self) -> float:
-        return statistics.median(launch.first_call for launch in self.launches)
+    def warm(self) -> Launch | None:
+        """The launch that found a full cache: of several, that with the median start."""
+        others = sorted(self.launches[1:], key=lambda launch: launch.start)
+        return others[len(others) // 2] if others else None
 
     @property
-    def start(self) -> float:
-        """Build and first call together, in seconds."""
-        return statistics.median(launch.build + launch.first_call for launch in self.launches)
-
-    @property
-    def cpu(self) -> float:
-        """The processor time of build and first call, in seconds."""
-        return statistics.median(launch.cpu for launch in self.launches)
-
-    @property
-    def memory(self) -> float:
+    def memory(self) -> float | None:
         """The peak memory above what the imports took, in MiB."""
-        return statistics.median(
-            launch.memory_peak - launch.memory_before for launch in self.launches
-        )
+        known = [
+            launch.memory_peak - launch.memory_before
+            for launch in self.launches
+            if launch.memory_peak
+        ]
+        # The first launch compiles, which takes more.
+        return max(known) if known else None
 
 
 @dataclass
@@ -126,11 +141,14 @@ class Run:
         The size of the inputs.
     machine
         As from `benchmarks.machine.describe`.
+    seconds
+        How long it took.
     """
 
     date: str
     size: str
     machine: dict[str, Any]
+    seconds: float = 0.0
     results: list[Result] = field(default_factory=list)
 
     def by_workload(self) -> Mapping[str, Mapping[str, Result]]:

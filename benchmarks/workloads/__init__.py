@@ -25,7 +25,28 @@ MODULES: dict[str, tuple[str, ...]] = {
     "softmax": ("softmax-map",),
     "ar1_normal": ("ar1-normal",),
     "gibbs": ("gibbs",),
+    "lotka": ("lotka-grad",),
+    "diffusion": ("diffusion",),
+    "particle_filter": ("particle-filter",),
+    "metropolis": ("metropolis",),
+    "rnn_train": ("rnn-train",),
+    "newton": ("newton-map",),
+    "matrix_power": ("matrix-power",),
+    "lstm": ("lstm-grad",),
+    "large_map": ("large-map",),
 }
+
+# One of each kind: what ``--quick`` measures.
+QUICK = (
+    "recurrence-grad",
+    "rnn16",
+    "while-last",
+    "rk4",
+    "ar1-normal",
+    "diffusion",
+    "newton-map",
+    "matrix-power",
+)
 
 NAMES: tuple[str, ...] = tuple(name for names in MODULES.values() for name in names)
 

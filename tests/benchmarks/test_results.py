@@ -11,14 +11,15 @@ from click.testing import CliRunner
 
 from benchmarks.app import cli
 from benchmarks.comparison import Change, changes
+from benchmarks.ratios import ratio
 from benchmarks.report import markdown
 from benchmarks.results import Launch, Result, Run, read_run
 
 
-def result(contender: str, samples: list[float], **facts: str) -> Result:
+def result(contender: str, samples: list[float], **facts: Any) -> Result:
     launch = Launch(
         imports=1.0,
-        build=0.0 if contender.startswith("hand") else 2.0,
+        function=0.0 if contender.startswith("hand") else 2.0,
         first_call=1.0,
         cpu=3.0,
         memory_before=100.0,
@@ -31,7 +32,7 @@ def result(contender: str, samples: list[float], **facts: str) -> Result:
 
 def run_of(*results: Result) -> Run:
     machine = {"system": "s", "processor": "p", "cores": 2, "python": "3"}
-    return Run("2025-01-01T00:00:00Z", "tiny", machine, list(results))
+    return Run("2025-01-01T00:00:00Z", "tiny", machine, 60.0, list(results))
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_a_file_gives_back_what_was_written(run, tmp_path):
     assert read_run(tmp_path / "r.json") == run
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 0}', '{"format": 1, "results": [{}]}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 0}', '{"format": 2, "results": [{}]}'])
 def test_another_file_is_refused(text, tmp_path):
     path = tmp_path / "r.json"
     path.write_text(text)
@@ -69,19 +70,77 @@ def test_median_and_spread_are_over_all_samples(run):
 
 
 def test_report_gives_ratios_to_the_kernel_and_from_fast_run(run):
-    steady, start, memory = cells(markdown(run), "ar2")
-    assert steady[-3:] == ["2.5", "100", "40"]
-    assert start[-2:] == ["3", "1"]
+    text = markdown(run)
+    ratios, times, cold, memory = cells(text, "ar2")
+    assert ratios[1].startswith("2.5 (")
+    assert ratios[2] == "100"
+    assert times[1:] == ["2.5 ± 2", "1 ± 0", "100 ± 0"]
+    # aesara.function, first call, the kernel's, and both of ours to the kernel's.
+    assert cold[1:] == ["2", "1", "1", "3"]
     assert memory[1:] == ["60.0", "60.0", "60.0"]
+    assert cells(text, "NUMBA_FIXED")[1][1:] == ["1 of 1", "hand-numba", "2.5", "2.5", "40"]
+
+
+def test_report_sets_starts_on_a_full_cache_beside_one_another(run):
+    for name, function, call in (("NUMBA_FIXED", 1.5, 0.25), ("hand-numba", 0.0, 0.5)):
+        (result,) = (result for result in run.results if result.contender == name)
+        result.launches.append(Launch(function=function, first_call=call, samples=[0.001]))
+    assert cells(markdown(run), "ar2")[3][1:] == ["1.5", "0.25", "0.5", "3.5"]
 
 
 def test_report_shows_a_contender_that_failed_or_was_wrong(run):
     run.results[0].error = "Boom: no"
     run.results[2].disagreement = "output 0 is off"
     text = markdown(run)
-    assert cells(text, "ar2")[0][2:] == ["failed", "wrong", "", "", ""]
-    assert "- ar2, NUMBA_FIXED: Boom: no" in text
-    assert "- ar2, FAST_RUN: output 0 is off" in text
+    ratios, times, *_ = cells(text, "ar2")
+    assert ratios[1:] == ["failed", "wrong"]
+    assert times[1:] == ["failed", "1 ± 0", "wrong"]
+    assert "- NUMBA_FIXED: ar2: Boom: no" in text
+    assert "- FAST_RUN: ar2: output 0 is off" in text
+
+
+def test_report_names_every_ratio_above_the_target(run):
+    assert "### Above 1.5\n\n- ar2, NUMBA_FIXED, 2.5: " in markdown(run)
+    run.results[0] = result("NUMBA_FIXED", [0.0015])
+    assert "### Above" not in markdown(run)
+
+
+def test_report_gives_times_by_steps(run):
+    run.results[0].scaling = {"1000": [0.002, 0.001], "10000": [0.01]}
+    run.results[0].scaling_error = "100000 steps: stopped after 90 s"
+    text = markdown(run)
+    assert cells(text, "1,000") == [["1,000", "1", "", ""]]
+    assert cells(text, "10,000") == [["10,000", "10", "", ""]]
+    assert "- NUMBA_FIXED: ar2: 100000 steps: stopped after 90 s" in text
+
+
+def test_an_interval_holds_the_ratio_and_widens_with_the_spread():
+    hand = result("hand-numba", [1.0, 1.01, 0.99, 1.0, 1.0])
+    calm = ratio(
+        {"a": result("a", [2.0, 2.01, 1.99, 2.0, 2.0]), "hand-numba": hand}, "a", "hand-numba"
+    )
+    wild = ratio(
+        {"a": result("a", [1.0, 3.0, 2.0, 1.5, 2.5]), "hand-numba": hand}, "a", "hand-numba"
+    )
+    assert calm.value == wild.value == pytest.approx(2.0)
+    assert wild.low < calm.low <= 2.0 <= calm.high < wild.high
+
+
+def test_tables_replace_those_of_a_page(run, tmp_path):
+    page, file = tmp_path / "page.md", tmp_path / "r.json"
+    page.write_text("before\n<!-- results -->\nold\n<!-- end of results -->\nafter\n")
+    run.write(file)
+    found = CliRunner().invoke(cli, ["report", str(file), "--into", str(page)])
+    assert found.exit_code == 0, found.output
+    text = page.read_text()
+    assert text.startswith("before\n<!-- results -->\n")
+    assert text.endswith("<!-- end of results -->\nafter\n")
+    assert "old" not in text
+    assert markdown(run) in text
+    page.write_text("no marks")
+    found = CliRunner().invoke(cli, ["report", str(file), "--into", str(page)])
+    assert found.exit_code == 1
+    assert "has no marks" in found.output
 
 
 def test_a_ratio_may_grow_by_the_factor_but_no_more():
@@ -121,19 +180,54 @@ def test_run_records_a_contender_that_cannot_run_and_goes_on(tmp_path, monkeypat
     # The processes find an Aesara that can't be imported.
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['aesara'] = None")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    failed, kernel = results_of_run(
-        tmp_path / "r.json", "--quick", "--size=tiny", "--contenders=FAST_RUN,hand-numba"
-    )
+    path = tmp_path / "r.json"
+    names = "--contenders=JAX_FIXED,hand-numba"
+    failed, kernel = results_of_run(path, "--quick", "--size=tiny", names)
     assert "aesara" in failed["error"]
     assert kernel["error"] == ""
     assert len(kernel["launches"][0]["samples"]) == 3
+    again = ["run", "--resume", "--only=ar2", f"--json={path}", "--size=tiny", "--check"]
+    done = CliRunner().invoke(cli, [*again, names])
+    assert done.exit_code == 1
 
 
 def test_run_stops_a_contender_that_takes_too_long(tmp_path):
     (stopped,) = results_of_run(
-        tmp_path / "r.json", "--quick", "--contenders=hand-numba", "--timeout=0.01"
+        tmp_path / "r.json", "--quick", "--contenders=hand-numba", "--budget=0.01"
     )
     assert stopped["error"] == "stopped after 0.01 s"
+
+
+def test_run_starts_a_contender_with_an_empty_cache_and_with_a_full_one(tmp_path):
+    (result,) = results_of_run(
+        tmp_path / "r.json", "--contenders=hand-numba", "--size=tiny", "--rounds=1"
+    )
+    cold, warm = result["launches"]
+    assert warm["first_call"] < cold["first_call"]
+
+
+def test_run_measures_other_lengths_with_the_same_function(tmp_path):
+    path = tmp_path / "r.json"
+    arguments = ["run", "--only=lotka-grad", "--contenders=hand-numba", "--size=tiny", "--quick"]
+    done = CliRunner().invoke(cli, [*arguments, f"--json={path}"])
+    assert done.exit_code == 0, done.output
+    (result,) = json.loads(path.read_text())["results"]
+    assert list(result["scaling"]) == ["1000", "10000", "100000", "1000000"]
+    assert all(len(samples) == 3 for samples in result["scaling"].values())
+    assert min(result["scaling"]["1000000"]) > min(result["scaling"]["1000"])
+
+
+def test_run_records_why_an_environment_could_not_be_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.environments._candidates", lambda minor: iter(()))
+    failed, kernel = results_of_run(
+        tmp_path / "r.json",
+        "--quick",
+        "--size=tiny",
+        "--contenders=pytensor-numba,hand-numba",
+        f"--environments={tmp_path}",
+    )
+    assert failed["error"].startswith("needs Python 3.12")
+    assert kernel["error"] == ""
 
 
 def test_resume_keeps_what_the_file_has(run, tmp_path):
