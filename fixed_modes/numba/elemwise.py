@@ -13,6 +13,7 @@ from aesara.tensor.math import Dot
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
+from fixed_modes.numba.views import permuted
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # -- Elemwise --------------------------------------------------------------
@@ -398,10 +399,10 @@ def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
         dropped = [axis for axis in range(x.type.ndim) if axis not in order]
         text = source
         if [*order, *dropped] == [1, 0]:
-            # `transpose` takes Numba ten times as long to compile.
             text = f"{text}.T"
         elif [*order, *dropped] != list(range(x.type.ndim)):
-            text = f"{text}.transpose({', '.join(map(str, [*order, *dropped]))})"
+            writer.globals["permuted"] = permuted
+            text = f"permuted({text}, {', '.join(map(str, [*order, *dropped]))})"
         index = ["None" if axis == "x" else ":" for axis in op.new_order] + ["0"] * len(dropped)
         if set(index) != {":"}:
             text = f"{text}[{', '.join(index)}]"

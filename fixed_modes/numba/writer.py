@@ -30,6 +30,7 @@ _RESERVED = {
     ERROR,
     PLAN,
     "graph",
+    "permuted",
     "to_scalar",
     "rows_from",
 }
