@@ -12,6 +12,7 @@ from numba.extending import overload
 
 from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.copying import write_fill
+from fixed_modes.numba.elementary import plus_product
 from fixed_modes.numba.plan import NotKnown
 from fixed_modes.numba.scalar import Operand
 from fixed_modes.numba.writer import Writer, numpy_dtype
@@ -120,7 +121,7 @@ def _write_dot_loops(node: Apply, name: str, writer: Writer) -> None:
     zero = writer.literal(np.zeros((), dtype)[()])
     loops = [(i, writer.length(x, 0)) for i in row] + [(k, writer.length(y, 0))]
     if not column:
-        _write_dot_products(name, row, loops, f"{a} * {b}", zero, dtype, writer)
+        _write_dot_products(name, row, loops, (a, b), zero, dtype, writer)
         return
     write_fill(writer, name, len(row) + len(column), zero)
     loops += [(j, writer.length(y, 1)) for j in column]
@@ -134,7 +135,7 @@ def _write_dot_products(
     name: str,
     row: list[str],
     loops: list[tuple[str, str]],
-    term: str,
+    factors: tuple[str, str],
     zero: str,
     dtype: str,
     writer: Writer,
@@ -142,12 +143,18 @@ def _write_dot_products(
     """Write the product with a vector: a sum for each row, in a local variable."""
     total = writer.fresh("total")
     *around, (k, length) = loops
+    a, b = factors
+    if dtype in ("float64", "float32"):
+        writer.globals["plus_product"] = plus_product
+        new = f"plus_product({total}, {a}, {b})"
+    else:
+        new = f"{numpy_dtype(dtype)}({total} + {a} * {b})"
     with ExitStack() as nest:
         for index, rows in around:
             nest.enter_context(writer.block(f"for {index} in range({rows}):"))
         writer.emit(f"{total} = {zero}")
         with writer.block(f"for {k} in range({length}):"):
-            writer.emit(f"{total} = {numpy_dtype(dtype)}({total} + {term})")
+            writer.emit(f"{total} = {new}")
         if row:
             writer.emit(f"{name}[{row[0]}] = {total}")
     if not row:

@@ -7,12 +7,13 @@ from typing import Any
 
 import aesara.scalar.basic as aes
 import numpy as np
-from aesara.graph.basic import Apply
+from aesara.graph.basic import Apply, Variable
 from aesara.tensor.elemwise import CAReduce
 
 from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.copying import write_fill
-from fixed_modes.numba.elemwise import Elements, open_loops
+from fixed_modes.numba.elementary import of_rank, plus, rank
+from fixed_modes.numba.elemwise import Elements, is_long, open_loops
 from fixed_modes.numba.scalar import NoExpression, Operand, expression
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
@@ -50,26 +51,88 @@ def _write_reduction(op: CAReduce, node: Apply, writer: Writer) -> None:
     if kept and acc_dtype == dtype:
         lengths = [source.lengths[axis] for axis in kept]
         total = allocate(out, lengths, "total", writer)
-        write_fill(writer, total, len(kept), start)
     elif kept:
         total = writer.fresh(out.name or "total")
         shape = ", ".join(source.lengths[axis] for axis in kept)
-        writer.emit(f"{total} = np.full(({shape},), {start}, {numpy_dtype(acc_dtype)})")
+        writer.emit(f"{total} = np.empty(({shape},), {numpy_dtype(acc_dtype)})")
     else:
         total = writer.fresh(out.name or "total")
-        writer.emit(f"{total} = {start}")
-    with ExitStack() as nest:
-        indices = open_loops(nest, source.lengths, writer)
-        target = f"{total}[{', '.join(indices[axis] for axis in kept)}]" if kept else total
-        element = source.read(indices, writer)
-        operands = [Operand(target, acc_dtype), Operand(element.to(acc_dtype), acc_dtype)]
-        writer.emit(f"{target} = {expression(op.scalar_op, operands, acc_dtype, writer)}")
+    if kept == list(range(len(kept))):
+        _write_totals(op, x, source, total, len(kept), start, acc_dtype, writer)
+    else:
+        _write_running_totals(op, x, source, total, kept, start, acc_dtype, writer)
     if acc_dtype == dtype:
         writer.bind(out, total)
     elif kept:
         writer.emit(f"{writer.define(out, 'reduced')} = {total}.astype({numpy_dtype(dtype)})")
     else:
         writer.bind(out, Operand(total, acc_dtype).to(dtype))
+
+
+def _write_totals(
+    op: CAReduce,
+    x: Variable,
+    source: Elements,
+    total: str,
+    n_kept: int,
+    start: str,
+    dtype: str,
+    writer: Writer,
+) -> None:
+    """Write a reduction of the last axes: each total is a local variable first."""
+    scalar_op = op.scalar_op
+    is_float = np.dtype(dtype).kind == "f"
+    by_rank = is_float and isinstance(scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum))
+    # The least number is the one whose negative is the greatest.
+    sign = "-" if isinstance(scalar_op, aes.ScalarMinimum) else ""
+    with ExitStack() as nest:
+        indices = open_loops(nest, source.lengths[:n_kept], writer)
+        own = writer.fresh(f"{total}_i") if n_kept else total
+        if by_rank:
+            own, result = writer.fresh("ranked"), own
+            writer.globals.update(rank=rank, of_rank=of_rank)
+            start = f"rank({sign}{start})"
+        writer.emit(f"{own} = {start}")
+        with ExitStack() as inner:
+            indices += open_loops(inner, source.lengths[n_kept:], writer)
+            inner.enter_context(writer.vectorised(is_long(x, writer)))
+            element = source.read(indices, writer).to(dtype)
+            if by_rank:
+                name = writer.fresh("element")
+                writer.emit(f"{name} = rank({sign}{element})")
+                writer.emit(f"{own} = {name} if {name} > {own} else {own}")
+            elif is_float and isinstance(scalar_op, aes.Add):
+                writer.globals["plus"] = plus
+                writer.emit(f"{own} = plus({own}, {element})")
+            else:
+                operands = [Operand(own, dtype), Operand(element, dtype)]
+                writer.emit(f"{own} = {expression(scalar_op, operands, dtype, writer)}")
+        if by_rank:
+            writer.emit(f"{result} = {numpy_dtype(dtype)}({sign}of_rank({own}))")
+            own = result
+        if n_kept:
+            writer.emit(f"{total}[{', '.join(indices[:n_kept])}] = {own}")
+
+
+def _write_running_totals(
+    op: CAReduce,
+    x: Variable,
+    source: Elements,
+    total: str,
+    kept: list[int],
+    start: str,
+    dtype: str,
+    writer: Writer,
+) -> None:
+    """Write a reduction of other axes: each element goes to its total in the array."""
+    write_fill(writer, total, len(kept), start)
+    with ExitStack() as nest:
+        indices = open_loops(nest, source.lengths, writer)
+        nest.enter_context(writer.vectorised(is_long(x, writer)))
+        target = f"{total}[{', '.join(indices[axis] for axis in kept)}]"
+        element = source.read(indices, writer)
+        operands = [Operand(target, dtype), Operand(element.to(dtype), dtype)]
+        writer.emit(f"{target} = {expression(op.scalar_op, operands, dtype, writer)}")
 
 
 def _identity(op: CAReduce, dtype: str, writer: Writer) -> str:

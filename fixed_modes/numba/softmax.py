@@ -9,8 +9,9 @@ from typing import Any
 from aesara.graph.basic import Apply
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 
-from fixed_modes.numba.copying import shape_tuple
-from fixed_modes.numba.writer import Writer, numpy_dtype
+from fixed_modes.numba.allocation import allocate
+from fixed_modes.numba.elementary import exp, of_rank, plus, rank
+from fixed_modes.numba.writer import Writer
 
 
 class _Slices:
@@ -25,10 +26,9 @@ class _Slices:
         self.outside = [axis for axis in range(self.ndim) if axis not in self.inside]
         self.indices = [writer.fresh("i") for _ in range(self.ndim)]
         self.position = ", ".join(self.indices)
-        out = node.outputs[0]
-        self.out = writer.define(out, "softmax")
-        self.dtype = numpy_dtype(out.type.dtype)
-        writer.emit(f"{self.out} = np.empty({shape_tuple(self.x, self.ndim)}, {self.dtype})")
+        lengths = [f"{self.x}.shape[{axis}]" for axis in range(self.ndim)]
+        self.out = allocate(node.outputs[0], lengths, "softmax", writer)
+        writer.globals["plus"] = plus
 
     def over(self, axes: list[int]) -> ExitStack:
         nest = ExitStack()
@@ -40,27 +40,31 @@ class _Slices:
 
 def write_softmax(op: Softmax | LogSoftmax, node: Apply, writer: Writer) -> None:
     """Write a (log-)softmax; the maximum of each slice is subtracted first."""
-    writer.globals["math"] = math
+    writer.globals.update(vector_exp=exp, rank=rank, of_rank=of_rank, math=math)
     slices = _Slices(node, writer)
     top, total, element = (writer.fresh(name) for name in ("top", "total", "element"))
     x, out, at = slices.x, slices.out, slices.position
     with slices.over(slices.outside):
-        writer.emit(f"{top} = -np.inf", f"{total} = 0.0")
+        writer.emit(f"{top} = rank(-np.inf)", f"{total} = 0.0")
         with slices.over(slices.inside):
-            writer.emit(f"{element} = {x}[{at}]")
-            # A NaN is the maximum.
-            with writer.block(f"if {element} > {top} or {element} != {element}:"):
-                writer.emit(f"{top} = np.float64({element})")
+            writer.emit(f"{element} = rank({x}[{at}])")
+            writer.emit(f"{top} = {element} if {element} > {top} else {top}")
+        largest = writer.fresh("largest")
+        writer.emit(f"{largest} = of_rank({top})")
         with slices.over(slices.inside):
-            writer.emit(f"{element} = math.exp({x}[{at}] - {top})")
-            writer.emit(f"{total} += {element}")
+            power = writer.fresh("power")
+            writer.emit(f"{power} = vector_exp({x}[{at}] - {largest})")
+            writer.emit(f"{total} = plus({total}, {power})")
             if isinstance(op, Softmax):
-                writer.emit(f"{out}[{at}] = {element}")
-        with slices.over(slices.inside):
-            if isinstance(op, Softmax):
+                writer.emit(f"{out}[{at}] = {power}")
+        if isinstance(op, Softmax):
+            with slices.over(slices.inside):
                 writer.emit(f"{out}[{at}] /= {total}")
-            else:
-                writer.emit(f"{out}[{at}] = {x}[{at}] - {top} - math.log({total})")
+        else:
+            shift = writer.fresh("shift")
+            writer.emit(f"{shift} = math.log({total})")
+            with slices.over(slices.inside):
+                writer.emit(f"{out}[{at}] = {x}[{at}] - {largest} - {shift}")
 
 
 def write_softmax_grad(op: SoftmaxGrad, node: Apply, writer: Writer) -> None:
@@ -77,7 +81,7 @@ def write_softmax_grad(op: SoftmaxGrad, node: Apply, writer: Writer) -> None:
     with slices.over(slices.outside):
         writer.emit(f"{total} = 0.0")
         with slices.over(slices.inside):
-            writer.emit(f"{total} += {dy}[{at}] * {sm}[{at}]")
+            writer.emit(f"{total} = plus({total}, np.float64({dy}[{at}] * {sm}[{at}]))")
         with slices.over(slices.inside):
             writer.emit(f"{slices.out}[{at}] = {dy}[{at}] * {sm}[{at}] - {total} * {sm}[{at}]")
 

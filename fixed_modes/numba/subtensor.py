@@ -79,6 +79,8 @@ def write_index(
     for axis, part in enumerate(idx_list):
         if isinstance(part, slice):
             start, stop, step = entry(part.start), entry(part.stop), entry(part.step)
+            # With a step Numba doesn't know that the rows are still contiguous.
+            step = "" if step == "1" else step
             parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
             continue
         known = writer.shape(x)[axis]

@@ -30,7 +30,11 @@ _RESERVED = {
     ERROR,
     PLAN,
     "graph",
+    "of_rank",
     "permuted",
+    "plus",
+    "plus_product",
+    "rank",
     "to_scalar",
     "rows_from",
 }
@@ -162,6 +166,8 @@ class Writer:
         self._indent = 1
         #: Whether what is written now may not run at all.
         self.is_in_branch = False
+        #: Whether what is written now is computed for an element after the other.
+        self.is_vectorised = False
         self._node: Apply | None = None
         self._facts: dict[Variable, Facts] = {}
         self._constants: dict[Constant, str] = {}
@@ -189,6 +195,13 @@ class Writer:
         if len(self._lines) == before:
             self.emit("pass")
         self._indent -= 1
+
+    @contextmanager
+    def vectorised(self, yes: bool) -> Iterator[None]:
+        """Say whether the loop inside is one that LLVM may compute a vector at a time."""
+        before, self.is_vectorised = self.is_vectorised, yes
+        yield
+        self.is_vectorised = before
 
     @contextmanager
     def loop(self, header: str) -> Iterator[None]:
