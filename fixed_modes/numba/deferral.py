@@ -14,6 +14,7 @@ from aesara.tensor.elemwise import CAReduce, Elemwise
 
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.elemwise import is_loop_nest
+from fixed_modes.numba.scalar_functions import has_vector_function
 from fixed_modes.numba.writer import Writer
 
 _REDUCTIONS = (aes.Add, aes.Mul, aes.ScalarMaximum, aes.ScalarMinimum)
@@ -44,7 +45,9 @@ def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
     if isinstance(reader.op, CAReduce):
         return isinstance(reader.op.scalar_op, _REDUCTIONS) and out.type.dtype != "float16"
     if isinstance(reader.op, Scan) and out.type.ndim == 1:
-        return 1 <= position <= reader.op.info.n_seqs
+        # Before the loop such functions are computed a vector at a time.
+        is_plain = not has_vector_function(out.owner.op.scalar_op)
+        return is_plain and 1 <= position <= reader.op.info.n_seqs
     return False
 
 

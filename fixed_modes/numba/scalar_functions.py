@@ -62,6 +62,13 @@ _IN_VECTORS: dict[type, str] = {
 }
 
 
+def has_vector_function(op: ScalarOp) -> bool:
+    """Say whether `op` computes functions that loops over vectors compute faster."""
+    if isinstance(op, aes.Composite):
+        return any(has_vector_function(inner.op) for inner in op.fgraph.apply_nodes)
+    return type(op) in _IN_VECTORS
+
+
 def _name_of(function: str, writer: Writer) -> str:
     """Give the name of a function of floats: C's, or one of `elementary` in a loop over vectors.
 

@@ -30,8 +30,12 @@ from fixed_modes.numba.scan_parts import (
 )
 from fixed_modes.numba.scan_ring import Steps
 from fixed_modes.numba.subtensor import integer
+from fixed_modes.numba.views import name_of_whole, row_text
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
+
+#: The name of a sequence, its shape, and the name of the array that it is a view of.
+_Rows = tuple[str, Shape, str]
 
 
 class ScanLoop:
@@ -134,11 +138,13 @@ class ScanLoop:
     def _row_shape(self, result: Variable) -> Shape:
         return self.writer.shape(result) if result.type.ndim else ()
 
-    def _sequences(self) -> list[Elements | tuple[str, Shape]]:
+    def _sequences(self) -> list[Elements | _Rows]:
         """Give what the steps read: elements that they compute, or an array and its shape."""
         writer = self.writer
         return [
-            Elements(v, writer) if self._is_put_off(v) else (writer.name(v), writer.shape(v))
+            Elements(v, writer)
+            if self._is_put_off(v)
+            else (writer.name(v), writer.shape(v), name_of_whole(v, writer))
             for v in self._outer_sequences()
         ]
 
@@ -176,7 +182,7 @@ class ScanLoop:
 
     def _write_step(
         self,
-        sequences: list[Elements | tuple[str, Shape]],
+        sequences: list[Elements | _Rows],
         lower_graph: Callable[[FunctionGraph, Writer], None],
     ) -> None:
         writer, op = self.writer, self.op
@@ -184,8 +190,9 @@ class ScanLoop:
             if isinstance(source, Elements):
                 writer.bind(inner, source.read([self.step], writer))
                 continue
-            sequence, shape = source
-            writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {sequence}[{self.step}]")
+            sequence, shape, whole = source
+            row = row_text(sequence, self.step, whole, writer)
+            writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {row}")
             if inner.type.ndim:
                 writer.facts(inner).shape = shape[1:]
         for traced in self._traced():

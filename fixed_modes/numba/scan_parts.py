@@ -25,6 +25,7 @@ from fixed_modes.numba.plan import Known
 from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.scan_ring import Ring, Steps
 from fixed_modes.numba.subtensor import integer
+from fixed_modes.numba.views import name_of_whole, row_text
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
 
 # So many earlier values of a state are kept in local variables, and so many numbers in all.
@@ -64,6 +65,8 @@ class Buffer(Ring):
         Whether the result of the step has been written into its row already.
     excess
         How many rows the buffer has that the outer graph has no use for, if any.
+    whole
+        The name of the array that the buffer is a view of, backwards, if it is one.
     """
 
     outer: Variable
@@ -80,6 +83,7 @@ class Buffer(Ring):
     is_short: bool = False
     placed: bool = False
     excess: Known | None = None
+    whole: str = ""
     rows: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -116,6 +120,7 @@ class Buffer(Ring):
             self._allocate_in_full(writer, source, steps)
             return
         is_own = self.may_destroy
+        self.whole = name_of_whole(self.outer, writer) if is_own else ""
         writer.emit(f"{self.name} = {source}" if is_own else f"{self.name} = {source}.copy()")
         self.start(writer, steps)
         self._read_registers(writer, self.name)
@@ -229,7 +234,9 @@ class Buffer(Ring):
                 self._bind(inner, elements, writer)
             else:
                 value = writer.define(inner, f"{self.name}_tap")
-                writer.emit(f"{value} = {self.name}[{self.row(tap, writer)}]")
+                writer.emit(
+                    f"{value} = {row_text(self.name, self.row(tap, writer), self.whole, writer)}"
+                )
                 writer.facts(inner).shape = self.row_shape
 
     def _bind(self, inner: Variable, elements: list[str], writer: Writer) -> None:
@@ -315,7 +322,7 @@ class Buffer(Ring):
         if not _same_shape(writer.shape(result), self.row_shape, writer):
             return None
         self.placed = True
-        return f"{self.name}[{self.at}]"
+        return row_text(self.name, self.at, self.whole, writer)
 
     def _has_free_row(self, writer: Writer) -> bool:
         """Decide whether the row that a step writes in a ring is none that it reads."""

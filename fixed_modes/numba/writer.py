@@ -35,6 +35,7 @@ _RESERVED = {
     "plus",
     "plus_product",
     "rank",
+    "row_of",
     "to_scalar",
     "rows_from",
 }
