@@ -39,6 +39,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
+from numba.extending import _Intrinsic
 
 from fixed_modes._version import __version__
 from fixed_modes.cache.key import Key, Undescribable, digest_of_sources
@@ -320,6 +321,10 @@ def _describe(key: Key, value: Any) -> bool:
             key.add(dict(sorted(value.targetoptions.items())))
             key.add(dict(sorted(value.locals.items())))
             key.add_function(value.py_func)
+        return True
+    if isinstance(value, _Intrinsic):
+        # Those of packages whose sources or versions are part of the key.
+        key.add_by_name(value)
         return True
     if isinstance(value, types.Type):
         _describe_type(key, value)

@@ -207,7 +207,8 @@ def _as_intrinsic(write: Callable[[_Arithmetic, Any], Any]) -> Any:
 
         return types.float64(x), generate
 
-    function.__name__ = write.__name__
+    # The name under which it is found in this module, which the compile cache looks for.
+    function.__name__ = function.__qualname__ = write.__name__.lstrip("_")
     return intrinsic(function)
 
 
