@@ -11,6 +11,7 @@ from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scan.op import Scan
 from aesara.tensor.elemwise import CAReduce, Elemwise
+from aesara.tensor.subtensor import IncSubtensor
 
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.elemwise import is_loop_nest
@@ -44,6 +45,11 @@ def may_be_put_off(node: Apply, fgraph: FunctionGraph, later: list[Apply], write
 def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
     if isinstance(reader.op, CAReduce):
         return isinstance(reader.op.scalar_op, _REDUCTIONS) and out.type.dtype != "float16"
+    if isinstance(reader.op, IncSubtensor):
+        # A value that an index takes the place of an axis of, or that is spread, is needed whole.
+        free_axes = [part for part in reader.op.idx_list if isinstance(part, slice)]
+        rank = reader.inputs[0].type.ndim - len(reader.op.idx_list) + len(free_axes)
+        return position == 1 and rank == out.type.ndim and not all(out.type.broadcastable)
     if isinstance(reader.op, Scan) and out.type.ndim == 1:
         # Before the loop such functions are computed a vector at a time.
         is_plain = not has_vector_function(out.owner.op.scalar_op)

@@ -259,9 +259,18 @@ class Buffer(Ring):
             if self.is_full is None:
                 with writer.block(f"if not {self.full}:"):
                     writer.emit(f"{row} %= {self.length}")
+            elif self._reaches_around_once(tap, writer):
+                # A division takes as long as many a step.
+                past, turn = ("< 0", "+=") if tap < 0 else (f">= {self.length}", "-=")
+                with writer.block(f"if {row} {past}:"):
+                    writer.emit(f"{row} {turn} {self.length}")
             else:
                 writer.emit(f"{row} %= {self.length}")
         return self.rows[tap]
+
+    def _reaches_around_once(self, tap: int, writer: Writer) -> bool:
+        known = self.known_length
+        return known is not None and writer.plan.decide(f"{{}} >= {abs(tap)}", known)
 
     def values(self, result: Variable, writer: Writer) -> list[str] | None:
         """Give the elements of a result, if its row is handled element by element."""

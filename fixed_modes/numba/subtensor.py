@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from aesara.graph.basic import Apply, Constant, Variable
@@ -11,13 +12,16 @@ from aesara.tensor.subtensor import (
     AdvancedSubtensor1,
     IncSubtensor,
     Subtensor,
+    get_idx_list,
 )
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_assignment, write_fill
+from fixed_modes.numba.elemwise import Elements, is_long, open_loops
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.shapes import indexed_shape
-from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
+from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
 
 
 def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
@@ -31,15 +35,18 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
     """Write an update of a basic index: in place, or on a copy."""
     x, y, *indices = node.inputs
     (out,) = node.outputs
-    target, value = writer.name(x), writer.name(y)
+    target = writer.name(x)
     index = write_index(op.idx_list, indices, x, writer)
     if op.inplace:
         writer.bind(out, target)
     else:
-        writer.emit(f"{writer.define(out, 'updated')} = {target}.copy()")
-        target = writer.name(out)
+        target = _write_copy(node, writer)
     sign = "=" if op.set_instead_of_inc else "+="
     free_axes = x.type.ndim - sum(not isinstance(part, slice) for part in op.idx_list)
+    part = indexed_shape(op.idx_list, writer.shape(x), indices, writer)
+    if _write_put_off(y, target, index, sign, part, x.type.dtype, writer):
+        return
+    value = writer.name(y)
     if y.type.ndim > 0 and all(y.type.broadcastable):
         value = f"{value}[{', '.join(['0'] * y.type.ndim)}]"
         y = None
@@ -59,9 +66,83 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
             value,
             y.type,
             sign=sign,
-            target_shape=indexed_shape(op.idx_list, writer.shape(x), indices, writer),
+            target_shape=part,
             value_shape=writer.shape(y),
         )
+
+
+def _write_copy(node: Apply, writer: Writer) -> str:
+    """Write a copy of the array that a node updates; give its name."""
+    x, (out,) = node.inputs[0], node.outputs
+    source = writer.name(x)
+    if not writer.is_in_loop and not has_destination(out, writer):
+        writer.emit(f"{writer.define(out, 'updated')} = {source}.copy()")
+        return writer.name(out)
+    # No allocation in each step.
+    lengths = [writer.length(x, axis) for axis in range(x.type.ndim)]
+    name = allocate(out, lengths, "updated", writer)
+    for first, after in _rows_to_copy(node, writer) or [("0", lengths[0])]:
+        row = writer.fresh("i")
+        rows = after if first == "0" else f"{first}, {after}"
+        with ExitStack() as nest:
+            nest.enter_context(writer.block(f"for {row} in range({rows}):"))
+            place = ", ".join([row, *open_loops(nest, lengths[1:], writer)])
+            writer.emit(f"{name}[{place}] = {source}[{place}]")
+    return name
+
+
+def _rows_to_copy(node: Apply, writer: Writer) -> list[tuple[str, str]] | None:
+    """Give the first row and the one after the last of those that a new value leaves as they are.
+
+    Returns
+    -------
+    Two ranges of rows; None where all may have to be copied.
+    """
+    op, plan = node.op, writer.plan
+    x, _, *indices = node.inputs
+    length = writer.shape(x)[0]
+    (part, *others) = get_idx_list([x, *indices], op.idx_list)
+    taken = indexed_shape(op.idx_list, writer.shape(x), indices, writer)[0]
+    if others or not isinstance(part, slice) or not op.set_instead_of_inc:
+        return None
+    if length is None or taken is None or getattr(part.step, "data", part.step) not in (None, 1):
+        return None
+    ends = [None if end is None else writer.known(end) for end in (part.start, part.stop)]
+    texts = ["None" if end is None else "{}" for end in (part.start, part.stop)]
+    known = [end for end in ends if end is not None]
+    if len(known) < texts.count("{}"):
+        return None
+    first = plan.apply(f"slice({', '.join(texts)}).indices({{}})[0]", *known, length)
+    after = plan.apply("{} + {}", first, taken)
+    return [("0", writer.parameter(first)), (writer.parameter(after), writer.parameter(length))]
+
+
+def _write_put_off(
+    y: Variable, target: str, index: str, sign: str, part: Shape, dtype: str, writer: Writer
+) -> bool:
+    """Write an update by an `Elemwise` that has been put off until here."""
+    if writer.facts_of_value(y).put_off is None:
+        return False
+    own = writer.shape(y)
+    fits = [a is not None and b is not None and writer.plan.equal(a, b) for a, b in zip(own, part)]
+    source = Elements(y, writer)
+    if len(own) == len(part) and all(fits):
+        view = writer.fresh("part")
+        writer.emit(f"{view} = {target}[{index}]")
+        with ExitStack() as nest:
+            indices = open_loops(nest, source.lengths, writer)
+            nest.enter_context(writer.vectorised(is_long(y, writer)))
+            value = source.read(indices, writer).to(dtype)
+            writer.emit(f"{view}[{', '.join(indices)}] {sign} {value}")
+        return True
+    name = writer.define(y, "elemwise")
+    shape = ", ".join(source.lengths)
+    writer.emit(f"{name} = np.empty(({shape},), {numpy_dtype(y.type.dtype)})")
+    with ExitStack() as nest:
+        indices = open_loops(nest, source.lengths, writer)
+        nest.enter_context(writer.vectorised(is_long(y, writer)))
+        writer.emit(f"{name}[{', '.join(indices)}] = {source.read(indices, writer)}")
+    return False
 
 
 def write_index(
