@@ -79,7 +79,8 @@ class Trace:
         if self.length <= self.depth:
             return True
         if self.steps is None or self.may_end_early:
-            return False
+            # One step fills so few rows; with none at all the buffer is returned as it is.
+            return self.length == self.depth + 1
         return self.is_cut and self.length <= LONGEST_WINDOW
 
     @property
