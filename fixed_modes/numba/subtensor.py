@@ -102,9 +102,9 @@ def _rows_to_copy(node: Apply, writer: Writer) -> list[tuple[str, str]] | None:
     x, _, *indices = node.inputs
     length = writer.shape(x)[0]
     (part, *others) = get_idx_list([x, *indices], op.idx_list)
-    taken = indexed_shape(op.idx_list, writer.shape(x), indices, writer)[0]
     if others or not isinstance(part, slice) or not op.set_instead_of_inc:
         return None
+    taken = indexed_shape(op.idx_list, writer.shape(x), indices, writer)[0]
     if length is None or taken is None or getattr(part.step, "data", part.step) not in (None, 1):
         return None
     ends = [None if end is None else writer.known(end) for end in (part.start, part.stop)]

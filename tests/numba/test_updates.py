@@ -95,3 +95,27 @@ def test_integers_take_whole_numbers_only_by_cast() -> None:
     f = aesara.function([x, y], at.inc_subtensor(x[::2], y * y - 1), mode="NUMBA_FIXED")
     values = np.arange(6)
     np.testing.assert_array_equal(f(values, np.array([1, 2, 3])), [0, 1, 5, 3, 12, 5])
+
+
+def test_single_rows_and_elements_of_a_state() -> None:
+    start = at.dmatrix("start")
+
+    def step(s: Any) -> Any:
+        s = at.set_subtensor(s[-1], at.sqrt(s[0]) + 1)
+        s = at.inc_subtensor(s[:, 1], s[:, 0] * 2)
+        s = at.set_subtensor(s[1:, -1:], -s[:2, :1])
+        return at.set_subtensor(s[0, 0], s[1, 1])
+
+    trace, _ = aesara.scan(step, outputs_info=start, n_steps=3)
+    f = aesara.function([start], trace, mode="NUMBA_FIXED")
+    state = np.random.default_rng(6).uniform(1, 2, (3, 12))
+    rows = []
+    given = state
+    for _ in range(3):
+        state = state.copy()
+        state[-1] = np.sqrt(state[0]) + 1
+        state[:, 1] += state[:, 0] * 2
+        state[1:, -1:] = -state[:2, :1]
+        state[0, 0] = state[1, 1]
+        rows.append(state)
+    np.testing.assert_allclose(f(given), rows, rtol=1e-12)
