@@ -410,6 +410,8 @@ def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
         text = source
         if [*order, *dropped] == [1, 0]:
             text = f"{text}.T"
+            is_again = not isinstance(x, Constant) and writer.facts(x).is_transposed
+            writer.facts(out).is_transposed = op.inplace and out.type.ndim == 2 and not is_again
         elif [*order, *dropped] != list(range(x.type.ndim)):
             writer.globals["permuted"] = permuted
             text = f"permuted({text}, {', '.join(map(str, [*order, *dropped]))})"

@@ -309,6 +309,11 @@ class ScanLoop:
         elif self.steps.known is not None and writer.plan.decide("{} > 0", self.steps.known):
             for part in finished:
                 self._write_finish(part)
+        for trace in self.traces:
+            if trace.is_nothing:
+                whole, trace.name = trace.name, writer.fresh("nothing")
+                trace.known_length = writer.plan.constant(0)
+                writer.emit(f"{trace.name} = {whole}[:0]")
         n_traced = len(self.buffers) + len(self.traces)
         shapes = [buffer.row_shape for buffer in self.buffers] + trace_shapes
         for traced, output, shape in zip(self._traced(), outputs, shapes):

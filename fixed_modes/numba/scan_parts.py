@@ -359,13 +359,24 @@ def _same_shape(one: Shape, other: Shape, writer: Writer) -> bool:
 
 @dataclass
 class Trace(Ring):
-    """The buffer of a mapped output (nit-sot), allocated before the loop or by the first step."""
+    """The buffer of a mapped output (nit-sot), allocated before the loop or by the first step.
+
+    Attributes
+    ----------
+    outer
+        The outer input that gives the number of rows.
+    result
+        The inner output.
+    is_nothing
+        Whether no row is kept; the steps then write to one that is left out.
+    """
 
     outer: Variable
     result: Variable
     steps: Steps | None = None
     placed: bool = False
     is_allocated: bool = False
+    is_nothing: bool = False
 
     @property
     def dtype(self) -> str:
@@ -383,6 +394,12 @@ class Trace(Ring):
         if self.known_length is None:
             self.length = writer.fresh(f"{self.name}_length")
             writer.emit(f"{self.length} = {integer(self.outer, writer)}")
+        if self.known_length is not None and steps.known is not None:
+            # Aesara keeps no row where a part is read that begins after the last step.
+            template = "{} > 0 and {} == 0"
+            self.is_nothing = writer.plan.decide(template, steps.known, self.known_length)
+        if self.is_nothing:
+            self.length, self.known_length = "1", writer.plan.constant(1)
         self.start(writer, steps)
         if is_machine_scalar(self.result):
             statement = f"{self.name} = np.empty({self._rows(writer)}, {self.dtype})"

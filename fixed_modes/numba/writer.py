@@ -103,6 +103,8 @@ class Facts:
         The column and the row of an outer product that loops compute as they go.
     put_off
         The `Elemwise` whose elements the loop that reads them computes.
+    is_transposed
+        Whether a matrix is a view of another one with its axes exchanged.
     """
 
     name: str | None = None
@@ -113,6 +115,7 @@ class Facts:
     is_fixed: bool = False
     product: tuple[Variable, Variable] | None = None
     put_off: Apply | None = None
+    is_transposed: bool = False
 
 
 def is_machine_scalar(variable: Variable) -> bool:

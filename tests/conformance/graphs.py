@@ -12,7 +12,7 @@ from tests.conformance.expressions import Expressions, Shape, Variable
 from tests.conformance.program import Program
 
 STATE_DTYPES = ("float64", "float32", "int64", "int8", "uint8", "bool", "complex128")
-SHAPES: tuple[Shape, ...] = ((), (2,), (1,), (3,), (2, 3), (0,), (2, 1, 2))
+SHAPES: tuple[Shape, ...] = ((), (2,), (1,), (3,), (2, 3), (0,), (2, 1, 2), (9,), (3, 11), (5,))
 STEPS = (3, 1, 2, 5, 0, 20)
 SEQUENCE_TAPS = ((0,), (0, 1), (-1, 0), (0, 2), (-2,))
 STATE_TAPS = ((-1,), (-1, -2), (-2,), (-1, -3))
