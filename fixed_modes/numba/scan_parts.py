@@ -314,7 +314,7 @@ class Buffer(Ring):
             return None
         if not _same_shape(writer.shape(result), self.row_shape, writer):
             return None
-        self.placed = True
+        _place(self, writer)
         return f"{self.name}[{self.at}]"
 
     def _has_free_row(self, writer: Writer) -> bool:
@@ -422,8 +422,18 @@ class Trace(Ring):
         """Give the row for the result of a step."""
         if not self.is_full or is_machine_scalar(result) or not self._allocate_rows(writer):
             return None
-        self.placed = True
+        _place(self, writer)
         return f"{self.name}[{self.at}]"
+
+
+def _place(part: Buffer | Trace, writer: Writer) -> None:
+    """Note that the result of the step is in its row, unless its lowering is taken back."""
+
+    def take_back() -> None:
+        part.placed = False
+
+    part.placed = True
+    writer.when_taken_back(take_back)
 
 
 @dataclass
