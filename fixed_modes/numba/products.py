@@ -17,7 +17,7 @@ from fixed_modes.numba.scalar import Operand
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
 # Up to so many multiplications a product is a loop.
-_SMALL_PRODUCT = 512
+SMALL_PRODUCT = 512
 
 
 def _contiguous(x):  # type: ignore[no-untyped-def]
@@ -63,7 +63,7 @@ def write_dot(op: Dot, node: Apply, writer: Writer) -> bool:
         _write_dot_loops(node, name, writer)
         return True
     if small is None:
-        test = f"{' * '.join(lengths)} <= {_SMALL_PRODUCT} or {lengths[x.type.ndim - 1]} == 1"
+        test = f"{' * '.join(lengths)} <= {SMALL_PRODUCT} or {lengths[x.type.ndim - 1]} == 1"
         with writer.block(f"if {test}:"):
             _write_dot_loops(node, name, writer)
         with writer.block("else:"):
@@ -82,7 +82,7 @@ def _is_small_product(node: Apply, writer: Writer) -> bool | None:
         return None
     template = " * ".join(["{}"] * len(known))
     try:
-        if writer.plan.decide(f"{template} <= {_SMALL_PRODUCT}", *known):
+        if writer.plan.decide(f"{template} <= {SMALL_PRODUCT}", *known):
             return True
         return writer.plan.decide("{} == 1", known[x.type.ndim - 1])
     except NotKnown:
