@@ -160,7 +160,7 @@ def test_batches_of_products(dtype, length):
 def test_batches_of_other_sizes_raise(mode):
     x, y = at.dtensor3("x"), at.dtensor3("y")
     f = aesara.function([x, y], at.batched_dot(x, y), mode=mode)
-    with pytest.raises(ValueError, match="[Ss]hape"):
+    with pytest.raises(ValueError, match=r"[Ss]hape"):
         f(np.ones((3, 2, 2)), np.ones((2, 2, 2)))
-    with pytest.raises(ValueError, match="[Ss]hape|contract|size"):
+    with pytest.raises(ValueError, match=r"[Ss]hape|contract|size"):
         f(np.ones((3, 2, 2)), np.ones((3, 3, 2)))
