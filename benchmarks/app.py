@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import click
@@ -146,10 +145,10 @@ def run(
     if resume:
         found = _unfinished(target, found)
     done = set(found.by_workload())
-    with _progress(len(only)) as report, TemporaryDirectory() as shared:
+    place = environments or default_directory()
+    with _progress(len(only)) as report:
 
         def make(name: str) -> str:
-            place = environments or default_directory()
             return str(prepare(name, place, lambda what: report(0, what)))
 
         plan = Plan(
@@ -157,9 +156,9 @@ def run(
             launches=launches,
             rounds=rounds,
             budget=budget,
-            importing=machine.cores(),
+            together=machine.cores(),
             pythons=interpreters(contenders, sys.executable, make),
-            shared=Path(shared),
+            shared=place / "c-code",
         )
         for number, workload in enumerate(only):
             if workload in done:

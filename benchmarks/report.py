@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from benchmarks.contenders import CONTENDERS, yardstick_of
 from benchmarks.ratios import Row, geometric_mean, ratio, to_hand_written
@@ -145,38 +146,87 @@ def _times(rows: Mapping[str, Row], present: Sequence[str]) -> str:
 def _starts(rows: Mapping[str, Row], present: Sequence[str], mode: str) -> str:
     hand = yardstick_of(mode)
     peers = [name for name in present if yardstick_of(name) == hand and name not in HAND_WRITTEN]
-    peers = [name for name in (mode, *peers) if name != "FAST_RUN"]
-    names = [*dict.fromkeys(peers), *([hand] if hand in present else [])]
+    # What FAST_RUN compiles for one workload serves the next.
+    names = [name for name in dict.fromkeys((mode, *peers)) if name != "FAST_RUN"]
+    names += [hand] if hand in present else []
     parts = [f"## Start of {mode}\n\nIn a new process, imports and the graph's own lines apart."]
-    for title, which, has in (
-        ("With an empty cache", _cold, names),
-        ("With a full cache", _warm, [name for name in names if CONTENDERS[name].cache]),
-    ):
-        if not any(which(result) for row in rows.values() for result in row.values()):
+    for title, which in (("With an empty cache", _cold), ("With a full cache", _warm)):
+        those = [
+            name
+            for name in names
+            if any(which(row.get(name)) for row in rows.values()) or name == mode
+        ]
+        lines = [_start_line(workload, row, those, mode, which) for workload, row in rows.items()]
+        if not any(any(line.ratios) for line in lines):
             continue
         head = ["workload"]
-        for name in has:
+        for name in those:
             head += [f"{name}, s"] if name in HAND_WRITTEN else [f"{name}: function, s", "call, s"]
-        head.append(f"{mode} / {hand}")
-        lines = []
-        ratios = []
-        for workload, row in rows.items():
-            cells = [workload]
-            for name in has:
-                launch = which(row.get(name))
-                if launch is None:
-                    cells += [_state(row.get(name)), *([] if name in HAND_WRITTEN else [""])]
-                elif name in HAND_WRITTEN:
-                    cells.append(_number(launch.first_call))
-                else:
-                    cells += [_number(launch.function), _number(launch.first_call)]
-            ours, theirs = which(row.get(mode)), which(row.get(hand))
-            # A kernel has no function to build; its first call is its start.
-            ratios.append(ours.start / theirs.start if ours and theirs else None)
-            lines.append([*cells, _number(ratios[-1])])
-        last = ["geometric mean", *[""] * (len(head) - 2), _number(geometric_mean(ratios))]
-        parts.append(f"### {title}\n\n{_table(head, [*lines, last])}")
-    return "\n\n".join(parts)
+        others = [name for name in those if name != mode]
+        head += [f"{mode} / {name}" for name in others]
+        means = [geometric_mean(line.ratios[k] for line in lines) for k in range(len(others))]
+        last = ["geometric mean", *[""] * (len(head) - 1 - len(others)), *map(_number, means)]
+        cells = [[*line.cells, *map(_number, line.ratios)] for line in lines]
+        parts.append(f"### {title}\n\n{_table(head, [*cells, last])}")
+    parts.append(_warm_in_words(rows, mode))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _warm_in_words(rows: Mapping[str, Row], mode: str) -> str:
+    """Say what the targets for a start with a full cache are about."""
+    functions, beyond = [], []
+    for workload, row in rows.items():
+        ours, peer = _warm(row.get(mode)), _warm(row.get("pytensor-numba"))
+        hand = _warm(row.get(yardstick_of(mode)))
+        if ours and peer:
+            functions.append(ours.function / peer.function)
+        if ours and hand:
+            beyond.append((ours.first_call - hand.first_call, workload))
+    parts = []
+    if functions:
+        parts.append(
+            f"`aesara.function` took {_number(geometric_mean(functions))} times as long as "
+            f"PyTensor's `function` for its mode NUMBA (geometric mean; at most "
+            f"{_number(max(functions))} times)."
+        )
+    if beyond:
+        most, where = max(beyond)
+        parts.append(
+            f"The first call took at most {most:.2f} s longer than that of the code "
+            f"written by hand ({where})."
+        )
+    return f"With a full cache: {' '.join(parts)}" if parts else ""
+
+
+@dataclass(frozen=True)
+class _StartLine:
+    """The cells of times, and the ratios of our start to those of the others."""
+
+    cells: list[str]
+    ratios: list[float | None]
+
+
+def _start_line(
+    workload: str,
+    row: Row,
+    names: Sequence[str],
+    mode: str,
+    which: Callable[[Result | None], Launch | None],
+) -> _StartLine:
+    cells = [workload]
+    ratios = []
+    ours = which(row.get(mode))
+    for name in names:
+        launch = which(row.get(name))
+        if launch is None:
+            cells += [_state(row.get(name)), *([] if name in HAND_WRITTEN else [""])]
+        elif name in HAND_WRITTEN:
+            cells.append(_number(launch.first_call))
+        else:
+            cells += [_number(launch.function), _number(launch.first_call)]
+        if name != mode:
+            ratios.append(ours.start / launch.start if launch and ours else None)
+    return _StartLine(cells, ratios)
 
 
 def _cold(result: Result | None) -> Launch | None:

@@ -39,20 +39,21 @@ class Plan:
         Samples from each process.
     budget
         Seconds for each process, its imports apart.
-    importing
-        How many processes may import their libraries at once.
+    together
+        How many processes may import their libraries at once, and how many contenders
+        without a compile cache may start at once.
     pythons
         The interpreter of each contender, or what kept it from being installed.
     shared
-        A directory for what Aesara itself compiles to C, kept from one workload to the
-        next.
+        A directory for what Aesara itself compiles to C, kept from one workload and one
+        run to the next.
     """
 
     size: str
     launches: int
     rounds: int
     budget: float
-    importing: int
+    together: int
     pythons: Mapping[str, str | Exception]
     shared: Path
 
@@ -117,9 +118,12 @@ class _Session:
                     process = ContenderProcess(self._request(name, python))
                     live.append(_Live(stack.enter_context(process), result))
             self._report("imports")
-            live = self._start_all(live)
-            # What is timed is done by one at a time.
-            live = [one for one in live if self._try(one, self._prepare)]
+            live = self._at_once(live, self._start)
+            # Starts that are compared are made on a quiet machine; the others are long.
+            alone = [one for one in live if CONTENDERS[one.result.contender].cache is not None]
+            others = [one for one in live if one not in alone]
+            live = [one for one in alone if self._try(one, self._prepare)]
+            live += self._at_once(others, self._prepare)
             live = [one for one in live if self._try(one, self._calibrate)]
             for number in range(self._plan.rounds):
                 self._report(f"round {number + 1} of {self._plan.rounds}")
@@ -175,10 +179,9 @@ class _Session:
     def _outputs(self, name: str) -> Path:
         return self._directory / f"{name}.npz"
 
-    def _start_all(self, those: Sequence[_Live]) -> list[_Live]:
-        # Imports are not timed.
-        with ThreadPoolExecutor(self._plan.importing) as pool:
-            done = list(pool.map(lambda one: self._try(one, self._start), those))
+    def _at_once(self, those: Sequence[_Live], do: Callable[[_Live], None]) -> list[_Live]:
+        with ThreadPoolExecutor(self._plan.together) as pool:
+            done = list(pool.map(lambda one: self._try(one, do), those))
         return [one for one, worked in zip(those, done) if worked]
 
     def _try(self, one: _Live, do: Callable[[_Live], None]) -> bool:

@@ -49,7 +49,11 @@ def cache_report(f: Function) -> list[str]:
 
     Returns
     -------
-    A line for each piece of compiled code: ``loaded`` or ``compiled``, with a
+    First a line for the graph: ``graph loaded`` or ``graph rewritten``, with a reason
+    where it has not been stored; ``graph refused`` with a reason where there is nothing
+    to be loaded ever; ``graph off``.  A copy of a function has none.
+
+    Then a line for each piece of compiled code: ``loaded`` or ``compiled``, with a
     reason where it has not been stored; ``refused`` with a reason where there is
     nothing to be loaded ever; ``waiting`` before the first call of `NUMBA_FIXED`;
     ``off``.  `JAX_FIXED` has a line for each shape and each value that a shape
@@ -67,9 +71,16 @@ def cache_report(f: Function) -> list[str]:
     >>> x = at.dscalar("x")
     >>> with aesara.config.change_flags(fixed_modes__cache=False):
     ...     f = aesara.function([x], x + 1.0, mode="NUMBA_FIXED")
-    >>> fixed_modes.cache_report(f)
-    ['off']
+    ...     fixed_modes.cache_report(f)
+    ['graph off', 'off']
     """
+    rewritten = getattr(f.maker, "rewritten", None)
+    graph = [] if rewritten is None else [f"graph {rewritten.outcome}"]
+    return graph + _compiled_code(f)
+
+
+def _compiled_code(f: Function) -> list[str]:
+    """Say what became of the code of a function."""
     compiled: Any = getattr(getattr(f, "vm", None), "jit_fn", None)
     if hasattr(compiled, "cache"):
         return [repr(compiled.cache)]

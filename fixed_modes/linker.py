@@ -48,7 +48,7 @@ class InnerGraphLinker(JITLinker):
         """
         self.check_back_end()
         fgraph = self.fgraph
-        compile_inner_graphs(fgraph, self.rewrites, self.excluded_tags)
+        self.finish(fgraph)
         order = self.schedule(fgraph)
         input_storage, output_storage, storage_map = map_storage(
             fgraph, order, input_storage, output_storage, storage_map
@@ -71,6 +71,14 @@ class InnerGraphLinker(JITLinker):
             thunks,
             nodes,
         )
+
+    def finish(self, fgraph: FunctionGraph) -> bool:
+        """Compile the inner graphs of a graph; says whether the back end can run it then.
+
+        Done again, it changes nothing.
+        """
+        compile_inner_graphs(fgraph, self.rewrites, self.excluded_tags)
+        return True
 
     def check_back_end(self) -> None:
         """Raise `ImportError`, saying what to install, where the back end is missing."""

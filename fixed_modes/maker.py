@@ -6,7 +6,9 @@ import threading
 from typing import Any
 
 from aesara.compile.function.types import FunctionMaker
+from aesara.graph.fg import FunctionGraph
 
+from fixed_modes.cache.graphs import RewrittenGraph
 from fixed_modes.function import FixedFunction
 
 #: Held while a graph is rewritten and converted.  Both change flags of Aesara's for a
@@ -16,11 +18,44 @@ compiling = threading.RLock()
 
 
 class FixedFunctionMaker(FunctionMaker):
-    """A `FunctionMaker` that threads can use at once."""
+    """A `FunctionMaker` that threads can use at once, and that rewrites a graph once.
+
+    Attributes
+    ----------
+    rewritten
+        What the compile cache did for the graph; None where it was handed over rewritten.
+    """
+
+    rewritten: RewrittenGraph | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         with compiling:
             super().__init__(*args, **{"function_builder": FixedFunction, **kwargs})
+            if self.rewritten is not None and self.rewritten.outcome.state == "waiting":
+                if self.linker.finish(self.fgraph):
+                    self.rewritten.save()
+                else:
+                    self.rewritten.outcome.refuse("refused", "the graph runs in Python")
+
+    def prepare_fgraph(
+        self,
+        inputs: Any,
+        outputs: Any,
+        additional_outputs: Any,
+        fgraph: FunctionGraph,
+        mode: Any,
+        profile: Any,
+    ) -> None:
+        """Rewrite the graph, as `FunctionMaker` does, or take what was stored."""
+        if not profile:
+            specs = [
+                [(spec.mutable, spec.borrow, spec.update is not None) for spec in inputs],
+                [spec.borrow for spec in outputs],
+            ]
+            self.rewritten = RewrittenGraph(fgraph, mode, specs)
+            if self.rewritten.load():
+                return
+        super().prepare_fgraph(inputs, outputs, additional_outputs, fgraph, mode, profile)
 
     def create(self, *args: Any, **kwargs: Any) -> Any:
         """Make the function, as `FunctionMaker` does."""

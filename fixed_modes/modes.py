@@ -92,3 +92,6 @@ def _is_ours(mode: Mode) -> bool:
     return any(
         base.__module__ == __name__ and base.__name__ == "FixedMode" for base in type(mode).__mro__
     )
+
+
+register()

@@ -78,7 +78,10 @@ def aesara_is_loaded() -> None:
 
     from fixed_modes import modes
 
-    modes.register()
+    # Where this very module has imported Aesara, it is not complete yet, and registers
+    # the modes when it is.
+    if not _is_being_imported(modes):
+        modes.register()
     accept_mode_names(type(aesara.config).__dict__["mode"])
     add_flags(aesara.config, configparser, type(aesara.config).add)
 

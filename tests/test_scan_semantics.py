@@ -304,3 +304,39 @@ def test_arrays_in_any_layout(mode):
     np.testing.assert_allclose(got, np.cumsum(base[:, ::2] * read_only, axis=0))
     (got,) = evaluate(mode, [x, y], [out], fortran, fortran)
     np.testing.assert_allclose(got, np.cumsum(fortran**2, axis=0))
+    np.testing.assert_allclose(got, np.cumsum(fortran**2, axis=0))
+
+
+@pytest.mark.parametrize("mode", ["NUMBA_FIXED", "JAX_FIXED"])
+@pytest.mark.parametrize("steps", [1, 2, 3, 5])
+def test_part_that_begins_after_the_last_step_is_empty(mode: str, steps: int) -> None:
+    x = at.dvector("x")
+    (squares, rows), _ = aesara.scan(lambda a: [a * a, at.stack([a, a])], sequences=x)
+    f = aesara.function([x], [squares[2:], rows[3:]], mode=mode)
+    values = np.arange(1.0, steps + 1)
+    parts = f(values)
+    np.testing.assert_array_equal(parts[0], (values**2)[2:])
+    np.testing.assert_array_equal(parts[1], np.stack([values, values], axis=1)[3:])
+
+
+@pytest.mark.parametrize("mode", ["NUMBA_FIXED", "JAX_FIXED"])
+def test_no_step_is_taken_where_the_sequences_are_empty(mode: str) -> None:
+    """What is read decides how many steps are taken, but never more than there are."""
+    x, w = at.dmatrices("x", "w")
+    states, _ = aesara.scan(
+        lambda row, h, w: at.tanh(w.dot(h) + row),
+        sequences=x,
+        outputs_info=at.zeros_like(w[0]),
+        non_sequences=w,
+    )
+    outputs = [states[:2], aesara.grad(states[:2].sum(), w)]
+    f = aesara.function([x, w], outputs, mode=mode)
+    part, gradient = f(np.zeros((0, 3)), np.ones((3, 3)))
+    assert part.shape == (0, 3)
+    np.testing.assert_array_equal(gradient, np.zeros((3, 3)))
+    rows = np.random.default_rng(9).normal(size=(4, 3))
+    first = np.tanh(rows[0])
+    second = np.tanh(first.sum() + rows[1])
+    part, gradient = f(rows, np.ones((3, 3)))
+    np.testing.assert_allclose(part, [first, second])
+    np.testing.assert_allclose(gradient, np.outer(1 - second**2, first))

@@ -263,6 +263,23 @@ def test_importing_the_package_first_is_free_and_enough() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "first", ["from fixed_modes import NUMBA_FIXED", "import fixed_modes.modes"]
+)
+def test_a_mode_may_be_asked_for_before_aesara_is_imported(first: str) -> None:
+    code = f"""
+        {first}
+        import aesara
+        from aesara.compile.mode import get_mode
+        aesara.config.mode = "JAX_FIXED"
+        print(type(get_mode("NUMBA_FIXED")).__name__, type(get_mode(None)).__name__)
+    """
+    process = run(code)
+    assert process.returncode == 0, process.stderr
+    assert "RuntimeWarning" not in process.stderr
+    assert process.stdout.split() == ["NumbaFixedMode", "JAXFixedMode"]
+
+
 def test_importing_aesara_first_is_enough_unless_a_name_is_taken() -> None:
     code = """
         import aesara

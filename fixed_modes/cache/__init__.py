@@ -2,8 +2,10 @@
 
 * `key` describes Python values exactly, or says that it can't;
 * `place` finds the directory and decides whether it can be trusted;
-* `store` holds entries, bytes under a key, in that directory.
+* `store` holds entries, bytes under a key, in that directory;
+* `graphs` keeps what Aesara's rewrites make of a graph: `graph_key` describes graphs,
+  `registry` the rewrites, and `graph_record` writes graphs down.
 
-What is stored and when a graph has a key is up to each back end
+What of compiled code is stored and when it has a key is up to each back end
 (``fixed_modes/numba/cache.py``, ``fixed_modes/jax/cache.py``).
 """

@@ -14,6 +14,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -70,6 +71,9 @@ class Key:
                     self._add_container(value)
         elif isinstance(value, (np.ndarray, np.generic, np.dtype)):
             self._add_numpy(value)
+        elif type(value) is slice:
+            self.write("slice")
+            self._add_container((value.start, value.stop, value.step))
         elif any(outer is value for outer in self._inside):
             # A function that calls itself, say; this only notes how far out it is.
             with self._enter(value):
@@ -211,16 +215,8 @@ _SIMPLE: dict[type, Callable[[Any], bytes]] = {
     complex: lambda value: struct.pack("<dd", value.real, value.imag),
     str: lambda value: value.encode("utf-8", "surrogatepass"),
     bytes: bytes,
-    # Their texts are exact where they are made of integers and None, and else no key.
-    slice: lambda value: _text_of_integers(value, (value.start, value.stop, value.step)),
-    range: lambda value: _text_of_integers(value, (value.start, value.stop, value.step)),
+    range: lambda value: repr(value).encode(),
 }
-
-
-def _text_of_integers(value: Any, parts: tuple[Any, ...]) -> bytes:
-    if not all(part is None or type(part) in (int, bool) for part in parts):
-        raise Undescribable(f"{value!r}")
-    return repr(value).encode()
 
 
 def _globals_of(code: CodeType) -> set[str]:
@@ -255,6 +251,12 @@ def _shown(value: Any) -> str:
     kind = type(value)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     return f"{kind.__module__}.{kind.__qualname__} {name}".strip()
+
+
+@lru_cache(maxsize=1)
+def own_sources() -> str:
+    """Hash this package, which does not change while a process runs."""
+    return digest_of_sources("fixed_modes")
 
 
 def digest_of_sources(package: str) -> str:

@@ -65,7 +65,7 @@ class Store:
         Parameters
         ----------
         key
-            Hexadecimal digits.
+            Letters, digits and dashes.
         """
         path = self._path(key)
         try:
@@ -94,7 +94,7 @@ class Store:
         Parameters
         ----------
         key
-            Hexadecimal digits.
+            Letters, digits and dashes.
         content
             What `get` is to give back.
         max_size

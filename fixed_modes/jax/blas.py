@@ -31,7 +31,7 @@ def _dot(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
 def _batched_dot(op: BatchedDot, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x, y = _operands(node, values)
     if x.shape[0] != y.shape[0]:
-        raise TypeError(f"Shapes must match in the 0-th dimension: {x.shape}, {y.shape}")
+        raise ValueError(f"Shapes must match in the 0-th dimension: {x.shape}, {y.shape}")
     left = "bij" if x.ndim == 3 else "bj"
     right = "bjk" if y.ndim == 3 else "bj"
     kept = "b" + ("i" if x.ndim == 3 else "") + ("k" if y.ndim == 3 else "")

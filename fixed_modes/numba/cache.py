@@ -38,11 +38,12 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.lowering import Environment
 from numba.core.runtime import rtsys
 from numba.extending import _Intrinsic
 
 from fixed_modes._version import __version__
-from fixed_modes.cache.key import Key, Undescribable, digest_of_sources
+from fixed_modes.cache.key import Key, Undescribable, own_sources
 from fixed_modes.cache.outcome import Outcome
 from fixed_modes.cache.store import Store, store_in
 
@@ -112,7 +113,7 @@ def _lines(code: CodeType) -> str:
 def facts() -> dict[str, str]:
     """Say what compiles: versions, which don't change while a process runs."""
     return {
-        "fixed_modes": f"{__version__} {digest_of_sources('fixed_modes.numba')}",
+        "fixed_modes": f"{__version__} {own_sources()}",
         "aesara": aesara.__version__,
         "numba": numba.__version__,
         "llvmlite": llvmlite.__version__,
@@ -242,7 +243,7 @@ class StoredCode(_Cache):
             self.outcome.refuse("compiled", reason)
             return
         try:
-            content = serialize.dumps((_symbols_of(data), *data._reduce()))
+            content = serialize.dumps((_symbols_of(data), *_with_unique_names(data)))
         except Exception as exc:
             self.outcome.refuse("compiled", f"Numba can't serialise it ({exc})")
             return
@@ -264,8 +265,54 @@ class StoredCode(_Cache):
 def _symbols_of(compiled: CompileResult) -> list[str]:
     """List what compiled code needs from elsewhere in the process, by name."""
     module = compiled.library._final_module
-    symbols = itertools.chain(module.functions, module.global_variables)
+    symbols = itertools.chain(*_symbols(module))
     return [s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm.")]
+
+
+def _with_unique_names(compiled: CompileResult) -> tuple[Any, ...]:
+    """Reduce compiled code to what is stored.
+
+    It may hold functions that Numba compiled before it was made to number them for all
+    processes (`names_are_unique`).  They are stored under other names.
+    """
+    (name, kind, _), *parts = compiled._reduce()
+    library = compiled.library
+    numbers = {
+        number
+        for symbol in itertools.chain(*_symbols(library._final_module))
+        for number in _NUMBER_IN_NAME.findall(symbol.name)
+        if int(number) < _FIRST_OWN_NUMBER
+    }
+    if not numbers:
+        return compiled._reduce()
+    others = {number: str(next(FunctionIdentity._unique_ids)) for number in sorted(numbers)}
+
+    def renamed(name: str) -> str:
+        return _NUMBER_IN_NAME.sub(
+            lambda match: match[0][: -len(match[1])] + others.get(match[1], match[1]), name
+        )
+
+    def copied(module: Any) -> Any:
+        copy = llvm.parse_bitcode(module.as_bitcode())
+        for symbol in itertools.chain(*_symbols(copy)):
+            if not symbol.is_declaration and renamed(symbol.name) != symbol.name:
+                symbol.name = renamed(symbol.name)
+        return copy
+
+    code = library.codegen._tm.emit_object(copied(library._final_module))
+    shared = copied(library._get_module_for_linking()).as_bitcode()
+    *parts, environments = parts
+    copies = []
+    for environment in environments:
+        copy = Environment(environment.globals)
+        copy.consts[:] = environment.consts
+        copy.env_name = renamed(environment.env_name)
+        copies.append(copy)
+    return ((name, kind, (code, shared)), *parts, tuple(copies))
+
+
+def _symbols(module: Any) -> tuple[Any, Any]:
+    return module.functions, module.global_variables
 
 
 def _load(stored: tuple[Any, ...], target_context: Any) -> CompileResult:
@@ -303,11 +350,6 @@ def _why_not(compiled: CompileResult) -> str:
         return "a part of it runs in Python"
     if compiled.library.has_dynamic_globals:
         return "it refers to an address in this process"
-    module = compiled.library._final_module
-    for symbol in itertools.chain(module.functions, module.global_variables):
-        number = _NUMBER_IN_NAME.search(symbol.name)
-        if number and not symbol.is_declaration and int(number[1]) < _FIRST_OWN_NUMBER:
-            return f"{symbol.name} was compiled before names were unique"
     return ""
 
 

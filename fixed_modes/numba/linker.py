@@ -34,6 +34,10 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
                 f"({exc}). Install it with: pip install numba"
             ) from exc
 
+    def finish(self, fgraph: FunctionGraph) -> bool:
+        # What runs in Python keeps its inner graphs, which Aesara compiles then.
+        return unsupported_node(fgraph) is None and super().finish(fgraph)
+
     def make_all(
         self, input_storage: Any = None, output_storage: Any = None, storage_map: Any = None
     ) -> tuple[Any, ...]:

@@ -32,6 +32,7 @@ from aesara.tensor.basic import (
     TensorFromScalar,
     Tri,
 )
+from aesara.tensor.blas import BatchedDot
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat
 from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
@@ -59,6 +60,7 @@ from fixed_modes.numba.advanced import (
 )
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.argmax import write_argmax
+from fixed_modes.numba.batched import write_batched_dot
 from fixed_modes.numba.cumulative import write_cumulative
 from fixed_modes.numba.deferral import may_be_put_off
 from fixed_modes.numba.diagonals import write_alloc_diag, write_extract_diag
@@ -77,7 +79,7 @@ from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.reductions import write_reduction
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.scan import ScanLoop
-from fixed_modes.numba.scan_parts import copy_generator
+from fixed_modes.numba.scan_traces import copy_generator
 from fixed_modes.numba.selection import write_nonzero, write_repeat, write_tri
 from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
@@ -436,6 +438,7 @@ for _op, _write in {
     AdvancedSubtensor1: write_take,
     AdvancedIncSubtensor1: write_put,
     CumOp: write_cumulative,
+    BatchedDot: write_batched_dot,
     Nonzero: write_nonzero,
     Tri: write_tri,
     Softmax: write_softmax,

@@ -22,7 +22,7 @@ from fixed_modes.numba.writer import Writer, numpy_dtype
 # processor at a time, and BLAS is slow to begin: with 64 rows of 64 numbers the loop takes
 # 0.8 times as long, with 256 rows of 256 less than half.  Columns have to be written
 # again and again, which pays up to 32 x 32, and where OpenBLAS starts threads.
-_SMALL_PRODUCT = "{0} <= 512"
+SMALL_PRODUCT = 512
 _SMALL_ROWS = "{0} <= 65536"
 _SMALL_COLUMNS = "{0} <= 1024 or 9216 < {0} <= 65536"
 
@@ -106,7 +106,7 @@ def _small(node: Apply, writer: Writer) -> str:
     x, y = node.inputs
     has_vector = x.type.ndim == 1 or y.type.ndim == 1
     if not has_vector or node.outputs[0].type.dtype not in ("float64", "float32"):
-        return _SMALL_PRODUCT
+        return f"{{0}} <= {SMALL_PRODUCT}"
     return _SMALL_ROWS if _is_along_rows(x, y, writer) else _SMALL_COLUMNS
 
 

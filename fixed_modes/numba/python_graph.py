@@ -1,6 +1,7 @@
 """Graphs with values that compiled code can't hold: they run in Python.
 
-That is float16 on the CPU, and the generators of the kind `numpy.random.RandomState`.
+That is float16 on the CPU, the generators of the kind `numpy.random.RandomState`, lists
+and other objects, and arrays that are not what Aesara's type for them says.
 Such a graph runs node by node, as in Aesara's VM without C code; its loops too.
 """
 
@@ -15,10 +16,16 @@ from aesara.configdefaults import config
 from aesara.graph.basic import Apply
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
+from aesara.graph.type import Type
 from aesara.link.vm import VMLinker
+from aesara.scalar.basic import ScalarType
 from aesara.scan.op import Scan
+from aesara.sparse.type import SparseTensorType
+from aesara.tensor.nlinalg import Lstsq, TensorInv, TensorSolve
 from aesara.tensor.random.op import RandomVariable
-from aesara.tensor.random.type import RandomStateType
+from aesara.tensor.random.type import RandomGeneratorType, RandomStateType
+from aesara.tensor.type import TensorType
+from aesara.tensor.type_other import NoneTypeT, SliceType
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError, describe_node
 from fixed_modes.inner_graphs import walk_nodes
@@ -49,6 +56,7 @@ _RANDOM_STATE = (
     "rng_ctor=numpy.random.RandomState), and aesara.shared(numpy.random.default_rng(seed)) "
     "holds one."
 )
+_WRONG_TYPE = "has an op to whose result Aesara gives a type with other dimensions."
 
 
 def unsupported_node(fgraph: FunctionGraph) -> Unsupported | None:
@@ -58,12 +66,39 @@ def unsupported_node(fgraph: FunctionGraph) -> Unsupported | None:
         types = [variable.type for variable in (*node.inputs, *node.outputs)]
         if any(getattr(kind, "dtype", "") == "float16" for kind in types):
             return Unsupported(node, scans, _HALF_PRECISION)
+        if _has_wrong_type(node):
+            return Unsupported(node, scans, _WRONG_TYPE)
         if any(isinstance(kind, RandomStateType) for kind in types):
             # The draw says more than the loop around it.
             if isinstance(node.op, RandomVariable):
                 return Unsupported(node, scans, _RANDOM_STATE)
             found = found or Unsupported(node, scans, _RANDOM_STATE)
+        for kind in types:
+            if not _is_held(kind):
+                return Unsupported(node, scans, f"has values of type {kind}, unknown to Numba.")
     return found
+
+
+def _is_held(kind: Type) -> bool:
+    """Say whether compiled code has a type for values of an Aesara type."""
+    if isinstance(kind, SparseTensorType):
+        return kind.format in ("csc", "csr")
+    return isinstance(
+        kind, (TensorType, ScalarType, RandomGeneratorType, RandomStateType, SliceType, NoneTypeT)
+    )
+
+
+def _has_wrong_type(node: Apply) -> bool:
+    """Say whether NumPy's result has not the dimensions of the type of the first output."""
+    op, types = node.op, [variable.type for variable in node.inputs]
+    if isinstance(op, Lstsq):
+        return bool(types[1].ndim != 2)
+    if isinstance(op, TensorSolve):
+        return bool(types[0].ndim - types[1].ndim != 2)
+    if isinstance(op, TensorInv):
+        shape = types[0].shape
+        return bool(node.outputs[0].type.shape != (*shape[op.ind :], *shape[: op.ind]))
+    return False
 
 
 def python_linker(allow_gc: Any = None) -> VMLinker:

@@ -21,14 +21,10 @@ from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
 from fixed_modes.numba.elemwise import Elements
 from fixed_modes.numba.plan import Known
-from fixed_modes.numba.scan_parts import (
-    Buffer,
-    Carried,
-    Trace,
-    copy_generator,
-    write_row,
-)
+from fixed_modes.numba.scan_parts import Buffer
 from fixed_modes.numba.scan_ring import Steps
+from fixed_modes.numba.scan_rows import write_row
+from fixed_modes.numba.scan_traces import Carried, Trace, copy_generator
 from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.views import name_of_whole, row_text
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar

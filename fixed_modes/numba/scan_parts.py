@@ -1,4 +1,4 @@
-"""What a loop carries: state buffers, traces of mapped outputs, shared values.
+"""The states of a loop, with their buffers.
 
 Each knows how it is allocated before the loop, where it reads and writes in a
 step, and how it moves on.
@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from aesara.graph.basic import Variable
-from aesara.tensor.random.type import RandomType
 
 from fixed_modes.numba.broadcasting import write_step
-from fixed_modes.numba.copying import shape_tuple, write_assignment, write_copied_row
+from fixed_modes.numba.copying import write_copied_row
 from fixed_modes.numba.elements import (
     elements_of,
     fixed_length,
@@ -22,9 +21,8 @@ from fixed_modes.numba.elements import (
     small_shape,
 )
 from fixed_modes.numba.plan import Known
-from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.scan_ring import Ring, Steps
-from fixed_modes.numba.subtensor import integer
+from fixed_modes.numba.scan_rows import changed_shape_message, entry, note_placed
 from fixed_modes.numba.views import name_of_whole, row_text
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
 
@@ -200,7 +198,7 @@ class Buffer(Ring):
                 if back > self.first_row:
                     text = zero  # so many steps come that this is never read
                 elif is_there:
-                    text = _entry(source, str(self.first_row - back), place)
+                    text = entry(source, str(self.first_row - back), place)
                 else:
                     at = f"({self.turn} - {back}) % {self.length}"
                     text = f"{self.name}[{at}] if {self.length} > 0 else {zero}"
@@ -229,7 +227,7 @@ class Buffer(Ring):
                 elements = []
                 for place in self._places():
                     name = writer.fresh("_".join([f"{self.name}_tap", *map(str, place)]))
-                    writer.emit(f"{name} = {_entry(self.name, row, place)}")
+                    writer.emit(f"{name} = {entry(self.name, row, place)}")
                     elements.append(name)
                 self._bind(inner, elements, writer)
             else:
@@ -282,7 +280,7 @@ class Buffer(Ring):
             return list(elements_of(result, writer))
         value = writer.name(result)
         steps = [
-            write_step(writer, f"{value}.shape[{axis}]", str(length), _changed_shape_message)
+            write_step(writer, f"{value}.shape[{axis}]", str(length), changed_shape_message)
             for axis, length in enumerate(self.small_row)
         ]
         elements = []
@@ -298,7 +296,7 @@ class Buffer(Ring):
             return
         row = self.row(tap, writer)
         for place, value in zip(self._places(), values):
-            writer.emit(f"{_entry(self.name, row, place)} = {value}")
+            writer.emit(f"{entry(self.name, row, place)} = {value}")
 
     def shift(self, values: list[str] | None) -> list[tuple[str, str]]:
         """Give the assignments to the registers after a step."""
@@ -319,8 +317,8 @@ class Buffer(Ring):
         writer.emit(f"{self.name} = np.empty(({', '.join(lengths)},), {self.dtype})")
         for back, row in enumerate(self.registers, start=1):
             for place, register in zip(self._places(), row):
-                entry = _entry(self.name, str(len(self.registers) - back), place)
-                writer.emit(f"{entry} = {register}")
+                target = entry(self.name, str(len(self.registers) - back), place)
+                writer.emit(f"{target} = {register}")
 
     def destination(self, writer: Writer, result: Variable) -> str | None:
         """Give the row for the result of a step, if it may be written before the step is over."""
@@ -330,17 +328,13 @@ class Buffer(Ring):
             return None
         if not _same_shape(writer.shape(result), self.row_shape, writer):
             return None
-        self.placed = True
+        note_placed(self, writer)
         return row_text(self.name, self.at, self.whole, writer)
 
     def _has_free_row(self, writer: Writer) -> bool:
         """Decide whether the row that a step writes in a ring is none that it reads."""
         known = self.known_length
         return known is not None and writer.plan.decide(f"{{}} > {self.first_row}", known)
-
-
-def _entry(name: str, row: str, place: tuple[int, ...]) -> str:
-    return f"{name}[{', '.join([row, *map(str, place)])}]"
 
 
 def _sum(text: str, offset: int) -> str:
@@ -354,164 +348,4 @@ def _sum(text: str, offset: int) -> str:
 def _same_shape(one: Shape, other: Shape, writer: Writer) -> bool:
     return len(one) == len(other) and all(
         a is not None and b is not None and writer.plan.equal(a, b) for a, b in zip(one, other)
-    )
-
-
-@dataclass
-class Trace(Ring):
-    """The buffer of a mapped output (nit-sot), allocated before the loop or by the first step.
-
-    Attributes
-    ----------
-    outer
-        The outer input that gives the number of rows.
-    result
-        The inner output.
-    is_nothing
-        Whether no row is kept; the steps then write to one that is left out.
-    """
-
-    outer: Variable
-    result: Variable
-    steps: Steps | None = None
-    placed: bool = False
-    is_allocated: bool = False
-    is_nothing: bool = False
-
-    @property
-    def dtype(self) -> str:
-        return numpy_dtype(self.result.type.dtype)
-
-    @property
-    def ndim(self) -> int:
-        return self.result.type.ndim + 1
-
-    def allocate(self, writer: Writer, steps: Steps) -> None:
-        self.steps = steps
-        self.name = writer.fresh((self.result.name or "mapped") + "_trace")
-        self.known_length = writer.known(self.outer)
-        self.length = integer(self.outer, writer)
-        if self.known_length is None:
-            self.length = writer.fresh(f"{self.name}_length")
-            writer.emit(f"{self.length} = {integer(self.outer, writer)}")
-        if self.known_length is not None and steps.known is not None:
-            # Aesara keeps no row where a part is read that begins after the last step.
-            template = "{} > 0 and {} == 0"
-            self.is_nothing = writer.plan.decide(template, steps.known, self.known_length)
-        if self.is_nothing:
-            self.length, self.known_length = "1", writer.plan.constant(1)
-        self.start(writer, steps)
-        if is_machine_scalar(self.result):
-            statement = f"{self.name} = np.empty({self._rows(writer)}, {self.dtype})"
-            if self.known_length is None or steps.known is None:
-                writer.emit(statement)
-            else:
-                writer.hoist(statement, outermost=True)
-            self.is_allocated = True
-
-    def _rows(self, writer: Writer) -> str:
-        assert self.steps is not None
-        if self.steps.known is None:
-            return f"{self.length} if {self.steps.text} > 0 else 0"
-        return self.length if writer.plan.decide("{} > 0", self.steps.known) else "0"
-
-    def _allocate_rows(self, writer: Writer) -> bool:
-        """Write the allocation before the loop, if the shape of a row is known."""
-        if self.is_allocated:
-            return True
-        assert self.steps is not None
-        if not writer.is_known_shape(self.result) or self.steps.known is None:
-            return False
-        lengths = [writer.length(self.result, axis) for axis in range(self.ndim - 1)]
-        if not writer.plan.decide("{} > 0", self.steps.known):
-            lengths = ["0"] * len(lengths)
-        shape = ", ".join([self._rows(writer), *lengths])
-        writer.hoist(f"{self.name} = np.empty(({shape},), {self.dtype})")
-        self.is_allocated = True
-        return True
-
-    def write(self, writer: Writer, step: str) -> None:
-        if self.placed:
-            return
-        result = self.result
-        if not is_machine_scalar(result) and not self._allocate_rows(writer):
-            self._write_first_allocation(writer, step)
-        if self.is_allocated and writer.facts_of_value(result).elements is not None:
-            lengths = fixed_shape(result, writer) or ()
-            for place, value in zip(np.ndindex(*lengths), elements_of(result, writer)):
-                writer.emit(f"{_entry(self.name, self.at, place)} = {value}")
-            return
-        shape = writer.shape(result) if result.type.ndim and self.is_allocated else ()
-        write_row(writer, self.name, self.at, writer.name(result), result, shape, shape)
-
-    def _write_first_allocation(self, writer: Writer, step: str) -> None:
-        empty = f"({', '.join(['0'] * self.ndim)},)"
-        writer.hoist(f"{self.name} = np.empty({empty}, {self.dtype})")
-        with writer.block(f"if {step} == 0:"):
-            row_shape = shape_tuple(writer.name(self.result), self.ndim - 1)
-            writer.emit(f"{self.name} = np.empty(({self.length}, *{row_shape}), {self.dtype})")
-
-    def destination(self, writer: Writer, result: Variable) -> str | None:
-        """Give the row for the result of a step."""
-        if not self.is_full or is_machine_scalar(result) or not self._allocate_rows(writer):
-            return None
-        self.placed = True
-        return f"{self.name}[{self.at}]"
-
-
-@dataclass
-class Carried:
-    """A shared state without a trace: a generator, or the value of a shared variable."""
-
-    outer: Variable
-    input: Variable
-    result: Variable
-    may_destroy: bool
-    name: str = ""
-
-    def allocate(self, writer: Writer) -> None:
-        self.name = writer.fresh(self.outer.name or "shared")
-        source = writer.name(self.outer)
-        if isinstance(self.outer.type, RandomType) and not self.may_destroy:
-            source = copy_generator(writer, source)
-        writer.emit(f"{self.name} = {source}")
-        writer.bind(self.input, self.name)
-
-
-def copy_generator(writer: Writer, source: str) -> str:
-    """Give an expression for a copy of the generator `source`."""
-    writer.globals["copy_of_generator"] = copy_of_generator
-    return f"copy_of_generator({source})"
-
-
-def write_row(
-    writer: Writer,
-    name: str,
-    row: str,
-    value: str,
-    result: Variable,
-    target_shape: Shape = (),
-    value_shape: Shape = (),
-) -> None:
-    """Write an inner output into a row of a buffer."""
-    if is_machine_scalar(result):
-        writer.emit(f"{name}[{row}] = {value}")
-    else:
-        write_assignment(
-            writer,
-            name,
-            result.type.ndim,
-            value,
-            result.type,
-            fixed=row,
-            message=_changed_shape_message,
-            target_shape=target_shape,
-            value_shape=value_shape,
-        )
-
-
-def _changed_shape_message(own: int, length: int) -> str:
-    return (
-        "An output of the Scan has changed shape: "
-        f"it has length {own} along an axis where it had {length}."
     )

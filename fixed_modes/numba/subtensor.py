@@ -27,6 +27,9 @@ from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dty
 def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
     """Write basic indexing; the result is a view, or a scalar."""
     x = node.inputs[0]
+    if is_machine_scalar(x):
+        writer.bind(node.outputs[0], writer.name(x))
+        return
     index = write_index(op.idx_list, node.inputs[1:], x, writer)
     writer.emit(f"{writer.define(node.outputs[0], 'subtensor')} = {writer.name(x)}[{index}]")
 
@@ -36,6 +39,11 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
     x, y, *indices = node.inputs
     (out,) = node.outputs
     target = writer.name(x)
+    if is_machine_scalar(x):
+        new = f"{numpy_dtype(x.type.dtype)}({writer.name(y)})"
+        new = new if op.set_instead_of_inc else f"{target} + {new}"
+        writer.emit(f"{writer.define(out, 'updated')} = {new}")
+        return
     index = write_index(op.idx_list, indices, x, writer)
     if op.inplace:
         writer.bind(out, target)

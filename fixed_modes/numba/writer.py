@@ -179,6 +179,7 @@ class Writer:
         self._taken = set(_RESERVED)
         #: Gives the row of a buffer for a result that belongs there, or None.
         self.destinations: dict[Variable, Callable[[Variable], str | None]] = {}
+        self._undo: list[Callable[[], None]] = []
 
     # -- statements -------------------------------------------------------
 
@@ -262,12 +263,20 @@ class Writer:
         lines, sites = len(self._lines), len(self.sites)
         facts = {variable: replace(known) for variable, known in self._facts.items()}
         indent, hoisted = self._indent, len(self._hoisted)
+        destinations, undo = dict(self.destinations), len(self._undo)
         try:
             yield
         except exception:
             del self._lines[lines:], self.sites[sites:], self._hoisted[hoisted:]
             self._facts, self._indent = facts, indent
+            self.destinations = destinations
+            while len(self._undo) > undo:
+                self._undo.pop()()
             raise
+
+    def when_taken_back(self, undo: Callable[[], None]) -> None:
+        """Have `undo` called if `all_or_nothing` takes back what is written now."""
+        self._undo.append(undo)
 
     def emit_failure(
         self,

@@ -7,18 +7,26 @@
 * ``scan_merge`` joins ``until`` scans that have the same condition on different
   outer inputs.
 * ``scan_pushout_add`` sums over rows of the traces that no step made.
+* ``scan_save_mem`` takes one step where there is none to take, on sequences that may
+  be empty then.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import aesara.tensor as at
 from aesara.graph.basic import Apply, Constant, Variable, equal_computations
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import in2out, node_rewriter
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.scan.op import Scan
-from aesara.scan.rewriting import ScanMerge, push_out_non_seq_scan, push_out_seq_scan
+from aesara.scan.rewriting import (
+    ScanMerge,
+    push_out_non_seq_scan,
+    push_out_seq_scan,
+    save_mem_new_scan,
+)
 
 from fixed_modes.rewrites.while_scan import keep_last_rows
 
@@ -28,6 +36,7 @@ FAULTY = (
     "scan_pushout_seqs_ops",
     "scan_pushout_add",
     "scan_merge",
+    "scan_save_mem",
 )
 
 
@@ -55,6 +64,28 @@ def push_out_seq(fgraph: FunctionGraph, node: Apply) -> Any:
     if _vanishes_wrongly(node, fixed):
         return False
     return push_out_seq_scan.transform(fgraph, node)
+
+
+@node_rewriter([Scan])
+def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
+    """Keep only the rows that are read, and take no step more than the scan does."""
+    replacements = save_mem_new_scan.transform(fgraph, node)
+    if not replacements:
+        return replacements
+    for new in replacements.values():
+        scan = _scan_behind(new) if isinstance(new, Variable) else None
+        if scan is not None and scan.inputs[0] is not node.inputs[0]:
+            # The node is new, and no part of the graph yet.
+            scan.inputs[0] = at.minimum(scan.inputs[0], node.inputs[0])
+            break
+    return replacements
+
+
+def _scan_behind(variable: Variable) -> Apply | None:
+    """Give the scan of which a variable is an output or a part of one."""
+    while variable.owner is not None and not isinstance(variable.owner.op, Scan):
+        variable = variable.owner.inputs[0]
+    return variable.owner
 
 
 def _vanishes_wrongly(node: Apply, fixed: list[Variable]) -> bool:
@@ -96,6 +127,7 @@ def with_safe_scan_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery
     if asks_for("scan_pushout_seqs_ops", "scan_pushout"):
         extra.append((in2out(push_out_seq, ignore_newtrees=True, name="push_out_seq"), 0.07))
     if asks_for("scan_save_mem"):
+        extra.append((in2out(save_mem, ignore_newtrees=True, name="save_mem"), 1.61))
         # Before the indices of parts of traces are merged into formulas of the length.
         extra.append((in2out(keep_last_rows, ignore_newtrees=True, name="keep_last_rows"), 0.08))
     if asks_for("scan_merge"):

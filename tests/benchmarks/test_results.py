@@ -88,6 +88,19 @@ def test_report_sets_starts_on_a_full_cache_beside_one_another(run):
     assert cells(markdown(run), "ar2")[3][1:] == ["1.5", "0.25", "0.5", "3.5"]
 
 
+def test_report_says_what_a_full_cache_leaves_to_do(run):
+    for name, function, call in (
+        ("NUMBA_FIXED", 1.5, 0.25),
+        ("hand-numba", 0.0, 0.05),
+        ("pytensor-numba", 0.5, 9.0),
+    ):
+        run.results.append(result(name, [1.0]))
+        run.results[-1].launches.append(Launch(function=function, first_call=call))
+    text = markdown(run)
+    assert "`aesara.function` took 3 times as long as PyTensor's" in text
+    assert "at most 0.20 s longer than that of the code written by hand (ar2)" in text
+
+
 def test_report_shows_a_contender_that_failed_or_was_wrong(run):
     run.results[0].error = "Boom: no"
     run.results[2].disagreement = "output 0 is off"

@@ -154,6 +154,57 @@ def test_what_belongs_to_another_user_is_refused(
     assert store.get(B) is None
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_an_entry_that_another_user_has_written_is_refused(store: Store, directory: Path) -> None:
+    store.put(A, content_of(A), ROOM)
+    os.chown(entry(directory), 65534, 65534)
+    expect_a_miss_and_one_warning(directory, "belongs to another user .number 65534.")
+    os.chown(entry(directory), 0, 0)
+    assert store.get(A) == content_of(A)
+    os.chown(directory, 65534, 65534)
+    expect_a_miss_and_one_warning(directory, "belongs to another user .number 65534.")
+
+
+def test_a_clock_that_was_wrong_removes_nothing_that_is_in_use(
+    store: Store, directory: Path
+) -> None:
+    ahead = time.time() + 10 * 365 * 86400
+    store.put(A, content_of(A), ROOM)
+    os.utime(entry(directory), (ahead, ahead))
+    (directory / "young.new").write_bytes(b"part")
+    os.utime(directory / "young.new", (ahead, ahead))
+    assert store.put(B, content_of(B), ROOM)
+    assert (store.get(A), store.get(B)) == (content_of(A), content_of(B))
+    assert (directory / "young.new").exists()
+    # Being used puts the time right.
+    assert all(found.used < ahead for found in store.entries())
+
+
+@pytest.mark.parametrize("home", [None, "/", "/nowhere/at/all", "/dev/null"])
+def test_a_home_that_is_missing_or_of_no_use_is_at_most_one_warning(home: str | None) -> None:
+    code = """
+        import fixed_modes.errors
+        from fixed_modes.cache.place import directory
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        os.environ.pop("XDG_CACHE_HOME", None)
+        os.environ.pop("HOME", None)
+        if sys.argv[1] != "None":
+            os.environ["HOME"] = sys.argv[1]
+        store = Store(directory(""))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            # Where it can be written, that is somebody's: only looked at.
+            if not os.access(store.directory.parents[1], os.W_OK):
+                assert not store.put("a" * 64, b"1", 10**9)
+            assert store.get("a" * 64) is None
+        assert len(caught) <= 1
+        print(*(warning.category.__name__ for warning in caught))
+    """
+    assert output_of(start(code, home)) in ("FixedModesWarning\n", "\n")
+
+
 @pytest.mark.parametrize("mode", [0o620, 0o602])
 def test_an_entry_that_others_may_write_to_is_refused(
     store: Store, directory: Path, mode: int

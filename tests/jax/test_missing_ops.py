@@ -7,8 +7,6 @@ import inspect
 import re
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import aesara
@@ -27,19 +25,9 @@ from fixed_modes.errors import FixedModesWarning
 from fixed_modes.jax import lowerings  # noqa: F401  (registers the samplers)
 from fixed_modes.jax.samplers import _SAMPLERS
 
-
-def load_catalogue() -> ModuleType:
-    """Import the module beside this one; tests are no package."""
-    path = Path(__file__).with_name("catalogue.py")
-    spec = importlib.util.spec_from_file_location("catalogue", path)
-    module = importlib.util.module_from_spec(spec)
-    with warnings.catch_warnings():  # Aesara's `nnet` says that it is deprecated
-        warnings.simplefilter("ignore", DeprecationWarning)
-        spec.loader.exec_module(module)
-    return module
-
-
-catalogue = load_catalogue()
+with warnings.catch_warnings():  # Aesara's `nnet` says that it is deprecated
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from tests.conformance import catalogue
 
 #: Ops that JAX has nothing for, or nothing exact.
 IN_PYTHON = {
@@ -66,11 +54,11 @@ def by_perform(inputs: list[Any], outputs: Any) -> Any:
         return aesara.function(inputs, outputs, mode=Mode("vm", None), on_unused_input="ignore")
 
 
-@pytest.mark.parametrize("group", list(catalogue.GROUPS))
+@pytest.mark.parametrize("group", list(catalogue.COMMON_GROUPS))
 def test_group_of_ops_gives_what_perform_gives(group):
     symbols, values = catalogue.inputs()
     inputs = list(vars(symbols).values())
-    names, outputs = zip(*catalogue.GROUPS[group](symbols))
+    names, outputs = zip(*catalogue.COMMON_GROUPS[group](symbols))
     # Without rewrites, and with the ops' own `perform`.
     wants = by_perform(inputs, outputs)
     f = aesara.function(inputs, outputs, mode="JAX_FIXED", on_unused_input="ignore")
@@ -89,7 +77,7 @@ def test_group_of_ops_gives_what_perform_gives(group):
 
 def catalogue_graphs() -> list[Any]:
     symbols, _ = catalogue.inputs()
-    return [out for group in catalogue.GROUPS.values() for _, out in group(symbols)]
+    return [out for group in catalogue.COMMON_GROUPS.values() for _, out in group(symbols)]
 
 
 def ops_in(outputs: list[Any]) -> set[type]:

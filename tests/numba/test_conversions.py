@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import aesara
 import aesara.tensor as at
 import numpy as np
@@ -9,9 +11,17 @@ import pytest
 from aesara.compile.builders import OpFromGraph
 from aesara.graph.basic import Apply
 from aesara.graph.op import Op
+from aesara.tensor.elemwise import Elemwise
+from aesara.tensor.math import Mean
+from aesara.tensor.nlinalg import lstsq, tensorinv, tensorsolve
+from aesara.typed_list.basic import getitem, make_list
 from scipy import special
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError
+
+with warnings.catch_warnings():  # Aesara's `nnet` says that it is deprecated
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from aesara.tensor.nnet.basic import scalar_softsign
 
 V = np.array([1.0, 2.0, 3.0])
 
@@ -192,6 +202,60 @@ def test_an_op_that_makes_its_own_thunk_runs():
         g = aesara.function([x], NoThunk()(x) + 1.0, mode="NUMBA_FIXED")
     with pytest.raises(UnsupportedOpError, match="NoThunk"):
         g(V)
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda v: Mean(axis=0)(v), lambda x: x.mean(1)),
+        (lambda v: Elemwise(scalar_softsign)(v), lambda x: x / (1 + np.abs(x))),
+    ],
+    ids=["reduction", "elemwise"],
+)
+def test_rows_of_an_op_that_turns_out_to_have_no_code(build, expected):
+    # The row that was meant for the result is filled from what Python gives.
+    x = at.dtensor3("x")
+    rows, _ = aesara.scan(build, sequences=[x])
+    states, _ = aesara.scan(
+        lambda v, s: s * 0 + build(v), sequences=[x], outputs_info=[at.zeros_like(build(x[0]))]
+    )
+    value = np.random.default_rng(2).normal(size=(3, 5, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FixedModesWarning)
+        results = evaluate([x], [rows, states], value)
+    for result in results:
+        np.testing.assert_allclose(result, expected(value), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda a, v: lstsq(a, v, at.constant(-1.0))[0], lambda a, v: np.linalg.solve(a, v)),
+        (
+            lambda a, v: tensorinv(a.reshape((2, 1, 2)), ind=2),
+            lambda a, v: np.linalg.tensorinv(a.reshape(2, 1, 2)),
+        ),
+        (
+            lambda a, v: tensorsolve(a, v),
+            lambda a, v: np.linalg.solve(a, v),
+        ),
+        (lambda a, v: getitem(make_list([v, 2 * v]), 1), lambda a, v: 2 * v),
+    ],
+    ids=["lstsq", "tensorinv", "tensorsolve", "list"],
+)
+def test_values_that_are_not_of_a_type_for_compiled_code(build, expected):
+    a, v = at.dmatrix("a"), at.dvector("v")
+    out = build(a, v)
+    rows, _ = aesara.scan(
+        lambda v, a: build(a, v).sum(), sequences=[at.stack([v, v + 1])], non_sequences=[a]
+    )
+    matrix, vector = np.array([[3.0, 1.0], [0.5, 2.0]]), np.array([1.0, -2.0])
+    with pytest.warns(FixedModesWarning, match="whole graph in Python"):
+        f = aesara.function([a, v], [out, rows], mode="NUMBA_FIXED", on_unused_input="ignore")
+    alone, looped = f(matrix, vector)
+    np.testing.assert_allclose(alone, expected(matrix, vector), rtol=1e-12)
+    wanted = [expected(matrix, vector + k).sum() for k in (0, 1)]
+    np.testing.assert_allclose(looped, wanted, rtol=1e-12)
 
 
 def test_half_precision_runs_in_python_and_says_so():

@@ -6,6 +6,8 @@ import aesara
 import aesara.tensor as at
 import numpy as np
 import pytest
+from aesara.compile.mode import get_mode
+from aesara.tensor.subtensor import IncSubtensor, Subtensor
 
 X = np.arange(24.0).reshape(2, 3, 4)
 ROWS = np.array([1, 0, 1])
@@ -140,3 +142,15 @@ def test_shapes_that_do_not_match_are_an_error():
         evaluate(lambda x, m: x[m], X[0], np.array([True, False]))
     with pytest.raises(ValueError, match="length"):
         evaluate(lambda x, v: at.set_subtensor(x[0], v), X[0], np.ones(3))
+
+
+def test_a_scalar_without_indices():
+    x, y = at.dscalar("x"), at.dscalar("y")
+    part = Subtensor([])(x)
+    outputs = [part + 1, IncSubtensor([])(x, y), IncSubtensor([], set_instead_of_inc=True)(x, y)]
+    mode = get_mode("NUMBA_FIXED").excluding("local_useless_subtensor")
+    f = aesara.function([x, y], outputs, mode=mode)
+    assert f(2.0, 5.0) == [3.0, 7.0, 5.0]
+    looped, _ = aesara.scan(lambda step, *_: outputs, sequences=at.arange(2), non_sequences=[x, y])
+    for trace, value in zip(aesara.function([x, y], looped, mode=mode)(2.0, 5.0), (3.0, 7.0, 5.0)):
+        np.testing.assert_array_equal(trace, [value, value])

@@ -128,3 +128,39 @@ def test_a_conversion_that_refuses_its_properties_runs_in_python():
         f = aesara.function([x], parts, mode="NUMBA_FIXED")
     value = np.array([3, 11, 0])
     assert_all_equal(f(value), np.unravel_index(value, (3, 4), order="F"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length"), [("float64", 30), ("float32", 2), ("int64", 30), ("complex128", 40)]
+)
+def test_batches_of_products(dtype, length):
+    x, y = at.tensor3("x", dtype=dtype), at.tensor3("y", dtype=dtype)
+    rng = np.random.default_rng(6)
+    shapes = [(4, 3, length), (4, length, 5)]
+    one, two = ((rng.normal(size=shape) * 9).astype(dtype) for shape in shapes)
+    outputs = [
+        at.batched_dot(x, y),
+        at.batched_dot(x[:, 0], y),
+        at.batched_dot(x, y[:, :, 1]),
+        at.batched_dot(x[:, 0], y[:, :, 1]),
+        at.batched_dot(y.transpose(0, 2, 1), x.transpose(0, 2, 1)),
+    ]
+    f = aesara.function([x, y], outputs, mode="NUMBA_FIXED")
+    expected = [np.einsum("bik,bkj->bij", one, two)]
+    expected += [expected[0][:, 0], expected[0][:, :, 1], expected[0][:, 0, 1]]
+    expected.append(expected[0].transpose(0, 2, 1))
+    for result, wanted in zip(f(one, two), expected):
+        assert (result.dtype, result.shape) == (np.dtype(dtype), wanted.shape)
+        np.testing.assert_allclose(result, wanted, rtol=2e-4 if dtype == "float32" else 1e-10)
+    for bad in ((one[:3], two), (one[:, :, :1], two)):
+        with pytest.raises(ValueError, match="batched_dot"):
+            f(*bad)
+
+
+def test_batches_of_other_sizes_raise(mode):
+    x, y = at.dtensor3("x"), at.dtensor3("y")
+    f = aesara.function([x, y], at.batched_dot(x, y), mode=mode)
+    with pytest.raises(ValueError, match=r"[Ss]hape"):
+        f(np.ones((3, 2, 2)), np.ones((2, 2, 2)))
+    with pytest.raises(ValueError, match=r"[Ss]hape|contract|size"):
+        f(np.ones((3, 2, 2)), np.ones((3, 3, 2)))

@@ -74,7 +74,7 @@ def test_values_of_another_length_are_an_error(mode: str) -> None:
     f = aesara.function([x, y], at.set_subtensor(x[1:4], at.exp(y) + 1), mode=mode)
     values = np.zeros(6)
     np.testing.assert_allclose(f(values, np.zeros(3)), [0, 2, 2, 2, 0, 0])
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         f(values, np.zeros(2))
     np.testing.assert_array_equal(values, np.zeros(6))
 

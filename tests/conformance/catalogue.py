@@ -23,6 +23,8 @@ from aesara.tensor.sort import SortOp, argtopk, topk
 from aesara.tensor.subtensor import AdvancedSubtensor1
 from aesara.tensor.type_other import MakeSlice, NoneConst
 
+from tests.conformance import rare_ops
+
 Graphs = list[tuple[str, Any]]
 
 
@@ -375,17 +377,22 @@ def special_functions(g: Any) -> Graphs:
     ]
 
 
-GROUPS = {
-    function.__name__: function
-    for function in (
-        basic,
-        reductions,
-        extras,
-        matrices,
-        sorting,
-        indexing,
-        networks,
-        scalars,
-        special_functions,
-    )
-}
+_COMMON = (
+    basic,
+    reductions,
+    extras,
+    matrices,
+    sorting,
+    indexing,
+    networks,
+    scalars,
+    special_functions,
+)
+_RARE = (
+    rare_ops.sparse_matrices,
+    rare_ops.typed_lists,
+    rare_ops.pools,
+    rare_ops.odds_and_ends,
+)
+COMMON_GROUPS = {function.__name__: function for function in _COMMON}
+GROUPS = {**COMMON_GROUPS, **{function.__name__: function for function in _RARE}}

@@ -1,0 +1,102 @@
+"""The rewrites that are registered with Aesara, as part of a key.
+
+Libraries register rewrites of their own, for all modes.  Those of Aesara are known by
+their names; with any other, rewritten graphs are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import FunctionType
+from typing import Any
+
+from aesara.compile.mode import optdb
+from aesara.graph.rewriting.basic import FromFunctionNodeRewriter, PatternNodeRewriter
+
+from fixed_modes.cache.key import Key, Undescribable
+
+_PACKAGES = ("aesara", "fixed_modes")
+_last: tuple[list[Any], str] = [], ""
+
+
+def registry_digest() -> str:
+    """Hash what is registered; quick where nothing has changed since the last time.
+
+    Raises
+    ------
+    Undescribable
+        If there is a rewrite that is not Aesara's own.
+    """
+    global _last
+    members = list(_members(optdb, set()))
+    known, digest = _last
+    # By identity: rewrites that are equal are not always the same.
+    if len(known) != len(members) or any(a is not b for a, b in zip(known, members)):
+        key = Key()
+        numbers: dict[int, int] = {}
+        for member in members:
+            if isinstance(member, (str, int, float, bool, type(None))):
+                key.add(member)
+            elif id(member) in numbers:
+                key.write("again", str(numbers[id(member)]))
+            else:
+                numbers[id(member)] = len(numbers)
+                _add(key, member)
+        digest = key.hexdigest()
+        _last = members, digest
+    return digest
+
+
+def _members(database: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield tags and what has them, in the order of registration."""
+    if id(database) in seen:
+        return
+    seen.add(id(database))
+    for tag, found in list(database.__db__.items()):
+        if not found:
+            # Left behind where somebody asked for a tag.
+            continue
+        yield tag
+        for rewriter in found:
+            yield rewriter
+            for inner in (rewriter, *vars(rewriter).values()):
+                if hasattr(inner, "__db__"):
+                    yield from _members(inner, seen)
+    for name in ("__position__", "__final__", "__cleanup__"):
+        for tag, value in getattr(database, name, {}).items():
+            yield from (tag, value)
+
+
+def _add(key: Key, member: Any) -> None:
+    key.write("rewriter", type(member).__qualname__, str(member.name))
+    _check_home(type(member))
+    if isinstance(member, FromFunctionNodeRewriter):
+        _check_home(member.fn)
+        key.write("function", member.fn.__module__, member.fn.__qualname__)
+    elif isinstance(member, PatternNodeRewriter):
+        key.write("patterns", _text_of(member.in_pattern), _text_of(member.out_pattern))
+        key.write("but not", _text_of(member.skip_identities_fn))
+    elif hasattr(member, "node_rewriter") and hasattr(member.node_rewriter, "name"):
+        _add(key, member.node_rewriter)
+    elif isinstance(getattr(member, "rewrites", None), list):
+        for inner in member.rewrites:
+            _add(key, inner)
+
+
+def _check_home(code: Any) -> None:
+    if code.__module__.partition(".")[0] not in _PACKAGES:
+        raise Undescribable(f"the rewrite {code.__module__}.{code.__qualname__}")
+
+
+def _text_of(pattern: Any) -> str:
+    """Give a pattern as text: nested tuples of ops, variables and numbers."""
+    # Aesara makes something of its own of the tuples that it is given.
+    if isinstance(pattern, Sequence) and not isinstance(pattern, str):
+        return f"({', '.join(map(_text_of, pattern))})"
+    if hasattr(pattern, "constraint"):
+        return f"{pattern.token} if {_text_of(pattern.constraint)}"
+    if isinstance(pattern, FunctionType):
+        _check_home(pattern)
+        return f"{pattern.__module__}.{pattern.__qualname__}"
+    # Of variables and constants the text is complete, and so it is of the ops in patterns.
+    return f"{type(pattern).__qualname__} {pattern}"
