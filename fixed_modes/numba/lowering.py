@@ -36,10 +36,11 @@ from aesara.tensor.blas import BatchedDot
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat
 from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
+from aesara.tensor.nlinalg import Det, Eig, Inv, MatrixInverse
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
-from aesara.tensor.slinalg import CholeskySolve, Solve, SolveTriangular
+from aesara.tensor.slinalg import Cholesky, CholeskySolve, Solve, SolveTriangular
 from aesara.tensor.sort import ArgSortOp, SortOp
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 from aesara.tensor.subtensor import (
@@ -73,6 +74,12 @@ from fixed_modes.numba.elemwise import (
 )
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
+from fixed_modes.numba.nlinalg import (
+    write_cholesky,
+    write_det,
+    write_inverse,
+    write_square_check,
+)
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
@@ -254,8 +261,8 @@ def _to_scalar() -> Any:
 
 
 # Aesara's own samplers don't draw what FAST_RUN draws, and its advanced indexing
-# is wrong for repeated indices.
-_ALWAYS_IN_PYTHON = (RandomVariable, AdvancedSubtensor, AdvancedIncSubtensor)
+# is wrong for repeated indices. Numba refuses matrices with complex eigenvalues.
+_ALWAYS_IN_PYTHON = (RandomVariable, AdvancedSubtensor, AdvancedIncSubtensor, Eig)
 
 
 def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
@@ -360,6 +367,10 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
     lower.register(op_type)(lower_or_call)
 
 
+_register_where_known(Det, write_det)
+_register_where_known(Cholesky, write_cholesky)
+_register_where_known(Inv, write_inverse)
+_register_where_known(MatrixInverse, write_inverse)
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
 _register_where_known(SortOp, write_sort)
@@ -395,6 +406,7 @@ def _lower_matmul(op: MatMul, node: Apply, fgraph: FunctionGraph, writer: Writer
 def _lower_solve(op: Solve, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     # Aesara's conversion solves for others as if they were triangular.
     if op.assume_a == "gen":
+        write_square_check(node.inputs[0], writer)
         call_stock_conversion(op, node, writer)
     else:
         call_perform(op, node, writer)
