@@ -34,13 +34,13 @@ from aesara.tensor.basic import (
 )
 from aesara.tensor.blas import BatchedDot
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat
+from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat, UnravelIndex
 from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
-from aesara.tensor.nlinalg import Det, Eig, Inv, MatrixInverse
+from aesara.tensor.nlinalg import Eig
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
-from aesara.tensor.slinalg import Cholesky, CholeskySolve, Solve, SolveTriangular
+from aesara.tensor.slinalg import CholeskySolve, Solve, SolveTriangular
 from aesara.tensor.sort import ArgSortOp, SortOp
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 from aesara.tensor.subtensor import (
@@ -74,12 +74,7 @@ from fixed_modes.numba.elemwise import (
 )
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
-from fixed_modes.numba.nlinalg import (
-    write_cholesky,
-    write_det,
-    write_inverse,
-    write_square_check,
-)
+from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_square_check
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
@@ -109,6 +104,7 @@ from fixed_modes.numba.tensor import (
     write_specify_shape,
 )
 from fixed_modes.numba.triangular import write_cholesky_solve, write_solve_triangular
+from fixed_modes.numba.unravel import write_unravel
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
@@ -367,12 +363,10 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
     lower.register(op_type)(lower_or_call)
 
 
-_register_where_known(Det, write_det)
-_register_where_known(Cholesky, write_cholesky)
-_register_where_known(Inv, write_inverse)
-_register_where_known(MatrixInverse, write_inverse)
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
+for _op, _attempt in LINEAR_ALGEBRA.items():
+    _register_where_known(_op, _attempt)
 _register_where_known(SortOp, write_sort)
 _register_where_known(ArgSortOp, write_sort)
 _register_where_known(Repeat, write_repeat)
@@ -451,6 +445,7 @@ for _op, _write in {
     AdvancedIncSubtensor1: write_put,
     CumOp: write_cumulative,
     BatchedDot: write_batched_dot,
+    UnravelIndex: write_unravel,
     Nonzero: write_nonzero,
     Tri: write_tri,
     Softmax: write_softmax,

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import Op
-from aesara.tensor.nlinalg import Det
+from aesara.tensor.nlinalg import Det, Inv, MatrixInverse
 from aesara.tensor.slinalg import Cholesky
 
 from fixed_modes.numba.triangular import all_finite
@@ -159,3 +159,12 @@ def write_square_check(x: Variable, writer: Writer) -> None:
 
 def _not_square(rows: int, columns: int) -> str:
     return f"Input array is expected to be square but has the shape: ({rows}, {columns})."
+
+
+#: What writes each op; it says False for dtypes that it has nothing for.
+LINEAR_ALGEBRA: dict[type[Op], Callable[..., bool]] = {
+    Cholesky: write_cholesky,
+    Det: write_det,
+    Inv: write_inverse,
+    MatrixInverse: write_inverse,
+}

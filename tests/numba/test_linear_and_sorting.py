@@ -127,11 +127,11 @@ def test_matrix_products_and_positive_systems():
 
 def test_a_conversion_that_refuses_its_properties_runs_in_python():
     x = at.lvector("x")
-    parts = at.unravel_index(x, (3, 4), order="F")
-    with pytest.warns(FixedModesWarning, match="UnravelIndex"):
-        f = aesara.function([x], parts, mode="NUMBA_FIXED")
-    value = np.array([3, 11, 0])
-    assert_all_equal(f(value), np.unravel_index(value, (3, 4), order="F"))
+    position = at.ravel_multi_index((x, 2 * x), (3, 5), order="F")
+    with pytest.warns(FixedModesWarning, match="RavelMultiIndex"):
+        f = aesara.function([x], [position], mode="NUMBA_FIXED")
+    value = np.array([2, 1, 0])
+    assert_all_equal(f(value), [np.ravel_multi_index((value, 2 * value), (3, 5), order="F")])
 
 
 @pytest.mark.parametrize(
