@@ -41,7 +41,12 @@ def _searchsorted(op: SearchsortedOp, node: Apply, values: list[Any], frame: Fra
     dtype = np.result_type(*(variable.type.dtype for variable in node.inputs[:2]))
     entries, wanted = (jnp.asarray(value).astype(dtype) for value in values[:2])
     if len(values) == 3:
-        entries = entries[jnp.asarray(values[2])]
+        sorter = jnp.asarray(values[2])
+        if sorter.size != entries.size:
+            raise ValueError("sorter.size must equal a.size")
+        outside = ((sorter < 0) | (sorter >= entries.size)).any()
+        frame.checks.add(outside, partial(ValueError, "Sorter index out of range."))
+        entries = entries[sorter]
     return [jnp.searchsorted(entries, wanted, side=op.side)]
 
 

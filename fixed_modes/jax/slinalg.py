@@ -143,7 +143,10 @@ def _eigvalsh_grad(op: EigvalshGrad, node: Apply, values: list[Any], frame: Fram
 
 @jax_lower.register(Expm)
 def _expm(op: Expm, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    return [jsl.expm(in_floats(values[0]), max_squarings=MOST_SQUARINGS)]
+    (a,) = values
+    if a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError("The matrix of an exponential must be square")
+    return [jsl.expm(in_floats(a), max_squarings=MOST_SQUARINGS)]
 
 
 @jax_lower.register(ExpmGrad)

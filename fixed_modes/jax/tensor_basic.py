@@ -123,6 +123,9 @@ def _make_vector(op: MakeVector, node: Apply, values: list[Any], frame: Frame) -
 @jax_lower.register(Join)
 def _join(op: Join, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     axis = int(frame.concrete(node.inputs[0], "the axis of a join"))
+    ndim = node.outputs[0].type.ndim
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"Join axis {axis} out of bounds [0, {ndim})")
     dtype = node.outputs[0].type.dtype
     return [jnp.concatenate([jnp.asarray(v).astype(dtype) for v in values[1:]], axis=axis)]
 
@@ -130,7 +133,10 @@ def _join(op: Join, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
 @jax_lower.register(Split)
 def _split(op: Split, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x = jnp.asarray(values[0])
-    axis = int(frame.concrete(node.inputs[1], "the axis of a split")) % x.ndim
+    axis = int(frame.concrete(node.inputs[1], "the axis of a split"))
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"Split axis {axis} out of bounds for {x.ndim} axes")
+    axis %= x.ndim
     lengths = [int(s) for s in frame.concrete(node.inputs[2], "the lengths of a split")]
     if len(lengths) != op.len_splits:
         raise ValueError(f"A split into {op.len_splits} parts got {len(lengths)} lengths")

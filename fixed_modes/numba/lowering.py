@@ -34,8 +34,9 @@ from aesara.tensor.basic import (
 )
 from aesara.tensor.blas import BatchedDot
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat
+from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat, UnravelIndex
 from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
+from aesara.tensor.nlinalg import Eig
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
@@ -73,6 +74,7 @@ from fixed_modes.numba.elemwise import (
 )
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
+from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_square_check
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
@@ -102,6 +104,7 @@ from fixed_modes.numba.tensor import (
     write_specify_shape,
 )
 from fixed_modes.numba.triangular import write_cholesky_solve, write_solve_triangular
+from fixed_modes.numba.unravel import write_unravel
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
@@ -254,8 +257,8 @@ def _to_scalar() -> Any:
 
 
 # Aesara's own samplers don't draw what FAST_RUN draws, and its advanced indexing
-# is wrong for repeated indices.
-_ALWAYS_IN_PYTHON = (RandomVariable, AdvancedSubtensor, AdvancedIncSubtensor)
+# is wrong for repeated indices. Numba refuses matrices with complex eigenvalues.
+_ALWAYS_IN_PYTHON = (RandomVariable, AdvancedSubtensor, AdvancedIncSubtensor, Eig)
 
 
 def _stock_conversion(op: Op, node: Apply, writer: Writer) -> Any:
@@ -362,6 +365,8 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
+for _op, _attempt in LINEAR_ALGEBRA.items():
+    _register_where_known(_op, _attempt)
 _register_where_known(SortOp, write_sort)
 _register_where_known(ArgSortOp, write_sort)
 _register_where_known(Repeat, write_repeat)
@@ -395,6 +400,7 @@ def _lower_matmul(op: MatMul, node: Apply, fgraph: FunctionGraph, writer: Writer
 def _lower_solve(op: Solve, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     # Aesara's conversion solves for others as if they were triangular.
     if op.assume_a == "gen":
+        write_square_check(node.inputs[0], writer)
         call_stock_conversion(op, node, writer)
     else:
         call_perform(op, node, writer)
@@ -439,6 +445,7 @@ for _op, _write in {
     AdvancedIncSubtensor1: write_put,
     CumOp: write_cumulative,
     BatchedDot: write_batched_dot,
+    UnravelIndex: write_unravel,
     Nonzero: write_nonzero,
     Tri: write_tri,
     Softmax: write_softmax,

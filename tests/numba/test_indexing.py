@@ -154,3 +154,21 @@ def test_a_scalar_without_indices():
     looped, _ = aesara.scan(lambda step, *_: outputs, sequences=at.arange(2), non_sequences=[x, y])
     for trace, value in zip(aesara.function([x, y], looped, mode=mode)(2.0, 5.0), (3.0, 7.0, 5.0)):
         np.testing.assert_array_equal(trace, [value, value])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_coordinates_of_indices(order):
+    k, i, n = at.lmatrix("k"), at.bscalar("i"), at.lscalar("n")
+    outputs = at.unravel_index(k, (2, n), order=order) + at.unravel_index(i, (2, 3), order=order)
+    f = aesara.function([k, i, n], outputs, mode="NUMBA_FIXED")
+    positions = np.array([[5, 0, 4], [3, 2, 1]])
+    expected = [
+        *np.unravel_index(positions, (2, 3), order),
+        *np.unravel_index(4, (2, 3), order),
+    ]
+    for result, wanted in zip(f(positions, 4, 3), expected):
+        assert result.dtype == "int64"
+        np.testing.assert_array_equal(result, wanted)
+    for bad in (([[6]], 0, 3), ([[-1]], 0, 3), ([[5]], 0, 2), ([[0]], 6, 3), ([[0]], -1, 3)):
+        with pytest.raises(ValueError, match="out of bounds"):
+            f(*bad)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import aesara
 import aesara.tensor as at
 import numpy as np
@@ -9,7 +11,9 @@ import pytest
 import scipy.linalg
 from aesara.tensor.basic import AllocDiag, ExtractDiag
 from aesara.tensor.extra_ops import Repeat
-from aesara.tensor.slinalg import CholeskySolve, solve, solve_triangular
+from aesara.tensor.nlinalg import Inv, det, eig, matrix_inverse
+from aesara.tensor.slinalg import Cholesky, CholeskySolve, solve, solve_triangular
+from numpy.exceptions import ComplexWarning
 
 from fixed_modes.errors import FixedModesWarning
 
@@ -123,11 +127,11 @@ def test_matrix_products_and_positive_systems():
 
 def test_a_conversion_that_refuses_its_properties_runs_in_python():
     x = at.lvector("x")
-    parts = at.unravel_index(x, (3, 4), order="F")
-    with pytest.warns(FixedModesWarning, match="UnravelIndex"):
-        f = aesara.function([x], parts, mode="NUMBA_FIXED")
-    value = np.array([3, 11, 0])
-    assert_all_equal(f(value), np.unravel_index(value, (3, 4), order="F"))
+    position = at.ravel_multi_index((x, 2 * x), (3, 5), order="F")
+    with pytest.warns(FixedModesWarning, match="RavelMultiIndex"):
+        f = aesara.function([x], [position], mode="NUMBA_FIXED")
+    value = np.array([2, 1, 0])
+    assert_all_equal(f(value), [np.ravel_multi_index((value, 2 * value), (3, 5), order="F")])
 
 
 @pytest.mark.parametrize(
@@ -164,3 +168,79 @@ def test_batches_of_other_sizes_raise(mode):
         f(np.ones((3, 2, 2)), np.ones((2, 2, 2)))
     with pytest.raises(ValueError, match=r"[Ss]hape|contract|size"):
         f(np.ones((3, 2, 2)), np.ones((3, 3, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_determinants_of_what_is_not_finite(dtype):
+    a = at.tensor3("a", dtype=dtype)
+    looped, _ = aesara.scan(det, sequences=[a])
+    f = aesara.function([a], [det(a[0]), looped], mode="NUMBA_FIXED")
+    values = np.array(
+        [
+            [[2.0, 1.0], [4.0, 3.0]],
+            [[np.nan, 1.0], [1.0, 2.0]],
+            [[1.0, 2.0], [3.0, np.nan]],
+            [[1.0, 2.0], [np.inf, 3.0]],
+            [[0.0, 2.0], [3.0, 4.0]],
+        ],
+        dtype,
+    )
+    alone, trace = f(values)
+    np.testing.assert_allclose(alone, 2, rtol=1e-6)
+    np.testing.assert_allclose(trace, [2, np.nan, np.nan, -np.inf, -6], rtol=1e-6)
+    assert trace.dtype == dtype
+    with pytest.raises(np.linalg.LinAlgError):
+        f(values[:, :1])
+
+
+def test_inverses_of_what_is_not_finite():
+    a = at.dmatrix("a")
+    f = aesara.function([a], [matrix_inverse(a), Inv()(a)], mode="NUMBA_FIXED")
+    value = np.array([[0.0, 2.0, 1.0], [1.0, -1.0, 0.5], [4.0, 0.25, 3.0]])
+    for result in f(value * np.array([1.0, np.nan, 1.0])):
+        assert result.dtype == "float64"
+        assert np.isnan(result).any()
+    for result in f(np.diag([np.inf, 2.0])):
+        np.testing.assert_array_equal(result, np.diag([0.0, 0.5]))
+    np.testing.assert_allclose(f(value), [np.linalg.inv(value)] * 2, rtol=1e-12)
+    for bad in (np.ones((2, 2)), value[:, :2]):
+        with pytest.raises(np.linalg.LinAlgError):
+            f(bad)
+
+
+def test_eigenvalues_that_are_complex_give_their_real_parts():
+    a = at.dmatrix("a")
+    with pytest.warns(FixedModesWarning, match="Eig"):
+        f = aesara.function([a], eig(a)[0], mode="NUMBA_FIXED")
+    value = np.array([[1.0, -2.0], [2.0, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ComplexWarning)
+        np.testing.assert_allclose(f(value), [1.0, 1.0])
+    np.testing.assert_allclose(f(np.diag([3.0, -1.0])), [3.0, -1.0])
+
+
+@pytest.mark.parametrize("on_error", ["raise", "nan"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_matrices_without_a_cholesky_factor(lower, on_error):
+    a, b = at.dtensor3("a"), at.fmatrix("b")
+    looped, _ = aesara.scan(Cholesky(lower=lower, on_error=on_error), sequences=[a])
+    f = aesara.function(
+        [a, b], [looped, Cholesky(lower=lower, on_error=on_error)(b)], mode="NUMBA_FIXED"
+    )
+    # Only one triangle counts.
+    good = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.25, 5.0]])
+    factor = scipy.linalg.cholesky(good, lower=lower)
+    trace, single = f(np.stack([good, 2 * good]), good.astype("float32"))
+    np.testing.assert_allclose(trace, [factor, factor * np.sqrt(2)], rtol=1e-12)
+    np.testing.assert_allclose(single, factor, rtol=1e-6)
+    assert single.dtype == "float32"
+    rows = np.stack([good, -good])
+    if on_error == "nan":
+        trace, _ = f(rows, good.astype("float32"))
+        np.testing.assert_allclose(trace, [factor, np.full((3, 3), np.nan)], rtol=1e-12)
+    else:
+        with pytest.raises(np.linalg.LinAlgError):
+            f(rows, good.astype("float32"))
+    for bad, message in ((rows * np.nan, "infs or NaNs"), (rows[:, :2], "square")):
+        with pytest.raises(ValueError, match=message):
+            f(bad, good.astype("float32"))

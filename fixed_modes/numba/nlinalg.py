@@ -1,0 +1,170 @@
+"""`Det`, inverses and `Cholesky`, with NaN and errors where NumPy and SciPy have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from aesara.graph.basic import Apply, Variable
+from aesara.graph.op import Op
+from aesara.tensor.nlinalg import Det, Inv, MatrixInverse
+from aesara.tensor.slinalg import Cholesky
+
+from fixed_modes.numba.triangular import all_finite
+from fixed_modes.numba.writer import Writer
+
+
+@numba.njit(error_model="numpy")
+def eliminate(a: Any) -> Any:
+    """Give the determinant of `a`, which is overwritten, by Gaussian elimination."""
+    result = a.dtype.type(1)
+    for k in range(a.shape[0]):
+        pivot = k
+        for i in range(k + 1, a.shape[0]):
+            if abs(a[i, k]) > abs(a[pivot, k]):
+                pivot = i
+        if pivot != k:
+            result = -result
+            for j in range(a.shape[1]):
+                a[k, j], a[pivot, j] = a[pivot, j], a[k, j]
+        result *= a[k, k]
+        for i in range(k + 1, a.shape[0]):
+            factor = a[i, k] / a[k, k]
+            for j in range(k + 1, a.shape[1]):
+                a[i, j] -= factor * a[k, j]
+    return result
+
+
+@numba.njit(error_model="numpy")
+def determinant(a: Any) -> Any:
+    """Give the determinant of a matrix; Numba's own function refuses NaN and infinity."""
+    if a.shape[0] != a.shape[1] or all_finite(a):
+        return np.linalg.det(a)
+    return eliminate(a.copy())
+
+
+@numba.njit(error_model="numpy")
+def eliminate_columns(a: Any, b: Any) -> Any:
+    """Turn `b` into the solution of ``a @ x = b``, without an error where there is none."""
+    for k in range(a.shape[0]):
+        pivot = k
+        for i in range(k + 1, a.shape[0]):
+            if abs(a[i, k]) > abs(a[pivot, k]):
+                pivot = i
+        for j in range(a.shape[1]):
+            a[k, j], a[pivot, j] = a[pivot, j], a[k, j]
+            b[k, j], b[pivot, j] = b[pivot, j], b[k, j]
+        scale = a[k, k]
+        for j in range(a.shape[1]):
+            a[k, j] /= scale
+            b[k, j] /= scale
+        for i in range(a.shape[0]):
+            factor = a[i, k]
+            for j in range(a.shape[1] if i != k else 0):
+                a[i, j] -= factor * a[k, j]
+                b[i, j] -= factor * b[k, j]
+    return b
+
+
+@numba.njit(error_model="numpy")
+def inverse(a: Any) -> Any:
+    """Give the inverse of a matrix; Numba's own function refuses NaN and infinity."""
+    if a.shape[0] != a.shape[1] or all_finite(a):
+        return np.linalg.inv(a)
+    b = np.zeros_like(a)
+    for k in range(a.shape[0]):
+        b[k, k] = 1
+    return np.asfortranarray(eliminate_columns(a.copy(), b))
+
+
+def write_inverse(op: Op, node: Apply, writer: Writer) -> bool:
+    """Write the inverse of a matrix of real numbers; False for others."""
+    return _write_call(inverse, node, writer)
+
+
+def write_det(op: Det, node: Apply, writer: Writer) -> bool:
+    """Write the determinant of real numbers; False for others."""
+    return _write_call(determinant, node, writer)
+
+
+def _write_call(function: Callable[..., Any], node: Apply, writer: Writer) -> bool:
+    (x,), (out,) = node.inputs, node.outputs
+    if x.type.dtype not in ("float32", "float64") or out.type.dtype != x.type.dtype:
+        return False
+    name = writer.use_global(function.__name__, function)
+    writer.emit(f"{writer.define(out, 'matrix')} = {name}({writer.name(x)})")
+    return True
+
+
+@numba.njit
+def cholesky_lower(a: Any) -> Any:
+    """Give the lower factor of a matrix, of which only the lower triangle is read."""
+    return np.linalg.cholesky(a)
+
+
+@numba.njit
+def cholesky_upper(a: Any) -> Any:
+    """Give the upper factor of a matrix, of which only the upper triangle is read."""
+    return np.linalg.cholesky(a.T).T
+
+
+@numba.njit
+def cholesky_lower_or_nan(a: Any) -> Any:
+    """Give the lower factor, or NaN where there is none."""
+    factor = np.zeros_like(a)
+    for j in range(a.shape[0]):
+        for i in range(j, a.shape[0]):
+            rest = a[i, j]
+            for k in range(j):
+                rest -= factor[i, k] * factor[j, k]
+            if i == j and not rest > 0:
+                factor[:] = np.nan
+                return factor
+            factor[i, j] = math.sqrt(rest) if i == j else rest / factor[j, j]
+    return factor
+
+
+@numba.njit
+def cholesky_upper_or_nan(a: Any) -> Any:
+    """Give the upper factor, or NaN where there is none."""
+    return cholesky_lower_or_nan(a.T).T
+
+
+def write_cholesky(op: Cholesky, node: Apply, writer: Writer) -> bool:
+    """Write the factor of a matrix of real numbers; False for others."""
+    (x,) = node.inputs
+    if x.type.dtype not in ("float32", "float64"):
+        return False
+    name = writer.name(x)
+    write_square_check(x, writer)
+    check = writer.use_global("all_finite", all_finite)
+    with writer.block(f"if not {check}({name}):"):
+        writer.emit_failure(ValueError, lambda: "array must not contain infs or NaNs")
+    if op.on_error == "nan":
+        function = cholesky_lower_or_nan if op.lower else cholesky_upper_or_nan
+    else:
+        function = cholesky_lower if op.lower else cholesky_upper
+    return _write_call(function, node, writer)
+
+
+def write_square_check(x: Variable, writer: Writer) -> None:
+    """Write the check that a matrix is square."""
+    rows, columns = writer.length(x, 0), writer.length(x, 1)
+    with writer.block(f"if {rows} != {columns}:"):
+        writer.emit_failure(ValueError, _not_square, rows, columns)
+
+
+def _not_square(rows: int, columns: int) -> str:
+    return f"Input array is expected to be square but has the shape: ({rows}, {columns})."
+
+
+#: What writes each op; it says False for dtypes that it has nothing for.
+LINEAR_ALGEBRA: dict[type[Op], Callable[..., bool]] = {
+    Cholesky: write_cholesky,
+    Det: write_det,
+    Inv: write_inverse,
+    MatrixInverse: write_inverse,
+}
