@@ -14,7 +14,7 @@ from fixed_modes.jax.linker import FixedJAXLinker
 from fixed_modes.maker import FixedFunctionMaker
 from fixed_modes.numba.linker import FixedNumbaLinker
 from fixed_modes.rewrites.flags import FlaggedRewriter
-from fixed_modes.rewrites.query import DEFAULT_REWRITES, with_own_rewrites
+from fixed_modes.rewrites.query import DEFAULT_REWRITES, JAX_REWRITES, with_own_rewrites
 
 
 class FixedMode(Mode):
@@ -55,7 +55,7 @@ class JAXFixedMode(FixedMode):
 
 
 NUMBA_FIXED = NumbaFixedMode(FixedNumbaLinker(), DEFAULT_REWRITES)
-JAX_FIXED = JAXFixedMode(FixedJAXLinker(), DEFAULT_REWRITES)
+JAX_FIXED = JAXFixedMode(FixedJAXLinker(), JAX_REWRITES)
 
 _MODES = {"NUMBA_FIXED": NUMBA_FIXED, "JAX_FIXED": JAX_FIXED}
 

@@ -218,7 +218,9 @@ class _Loader(pickle.Unpickler):
         variable = self._original[number]
         if kind == "data":
             return variable.data
-        return variable.tag.trace[rest[0]]
+        # A constant that several graphs share has a trace for each time it was asked for.
+        trace = _trace_of(variable) or []
+        return trace[rest[0]] if rest[0] < len(trace) else []
 
 
 def _trace_of(variable: Variable) -> list[Any] | None:

@@ -10,6 +10,7 @@ from aesara.graph.fg import FunctionGraph
 from aesara.link.jax.linker import JAXLinker
 
 from fixed_modes.linker import InnerGraphLinker
+from fixed_modes.rewrites.query import JAX_REWRITES
 
 
 class FixedJAXLinker(InnerGraphLinker, JAXLinker):
@@ -26,6 +27,7 @@ class FixedJAXLinker(InnerGraphLinker, JAXLinker):
         flag ``fixed_modes__jax_variants`` says when the function is built.
     """
 
+    rewrites = JAX_REWRITES
     excluded_tags = ("cxx_only", "BlasOpt", "jax")
 
     def __init__(

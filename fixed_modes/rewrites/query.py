@@ -16,6 +16,10 @@ DEFAULT_REWRITES = RewriteDatabaseQuery(
     include=["fast_run"], exclude=["cxx_only", "BlasOpt", "conv_opts", "AbstractConvCheck"]
 )
 
+#: XLA fuses what is elementwise by itself, and has no arrays to write into; the two
+#: rewrites take a quarter of the time of all.
+JAX_REWRITES = DEFAULT_REWRITES.excluding("fusion", "inplace_elemwise_optimizer")
+
 _INLINE = "inline_ofg_expansion"
 # Where Aesara registers its own expansion: before the first merge.
 _INLINE_POSITION = -0.01
