@@ -96,7 +96,7 @@ def assert_as_by_perform(
         warnings.simplefilter("ignore", FixedModesWarning)
         # NumPy's, of what the ops' own `perform` does.
         warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", np.ComplexWarning)
+        warnings.filterwarnings("ignore", "Casting complex")
         alone = aesara.function(inputs, outputs, mode=mode, on_unused_input="ignore")(*values)
         traces = aesara.function(sequences, looped, mode=mode, on_unused_input="ignore")(*rows)
     for k, (name, out) in enumerate(graphs):
