@@ -34,7 +34,7 @@ from aesara.tensor.basic import (
 )
 from aesara.tensor.blas import BatchedDot
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat, UnravelIndex
+from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Repeat
 from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
 from aesara.tensor.nlinalg import Eig
 from aesara.tensor.random.op import RandomVariable
@@ -104,7 +104,7 @@ from fixed_modes.numba.tensor import (
     write_specify_shape,
 )
 from fixed_modes.numba.triangular import write_cholesky_solve, write_solve_triangular
-from fixed_modes.numba.unravel import write_unravel
+from fixed_modes.numba.unravel import POSITIONS
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
@@ -445,7 +445,7 @@ for _op, _write in {
     AdvancedIncSubtensor1: write_put,
     CumOp: write_cumulative,
     BatchedDot: write_batched_dot,
-    UnravelIndex: write_unravel,
+    **POSITIONS,
     Nonzero: write_nonzero,
     Tri: write_tri,
     Softmax: write_softmax,

@@ -94,6 +94,9 @@ def assert_as_by_perform(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FixedModesWarning)
+        # NumPy's, of what the ops' own `perform` does.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", "Casting complex")
         alone = aesara.function(inputs, outputs, mode=mode, on_unused_input="ignore")(*values)
         traces = aesara.function(sequences, looped, mode=mode, on_unused_input="ignore")(*rows)
     for k, (name, out) in enumerate(graphs):

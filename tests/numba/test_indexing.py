@@ -172,3 +172,29 @@ def test_coordinates_of_indices(order):
     for bad in (([[6]], 0, 3), ([[-1]], 0, 3), ([[5]], 0, 2), ([[0]], 6, 3), ([[0]], -1, 3)):
         with pytest.raises(ValueError, match="out of bounds"):
             f(*bad)
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_positions_of_coordinates(order, mode):
+    a, b = at.lmatrix("a"), at.lmatrix("b")
+    dims = (2**30, 2**31)
+    outputs = [
+        at.ravel_multi_index(pair, dims, order=order, mode=mode)
+        for pair in ((a, b), (a[0, 0], b[0, 0]), (a[0], b[0]))
+    ]
+    f = aesara.function([a, b], outputs, mode="NUMBA_FIXED")
+    rows, columns = np.array([[2**29 + 1, 0], [7, 2**30 - 1]]), np.array([[2**30 + 3, 5], [0, 9]])
+    outside = rows + np.array([[0, 2**30], [-8, 2**30]])
+    if mode == "raise":
+        with pytest.raises(ValueError, match="invalid entry"):
+            f(outside, columns)
+    else:
+        rows = outside
+    expected = [
+        np.ravel_multi_index((x, y), dims, order=order, mode=mode)
+        for x, y in ((rows, columns), (rows[0, 0], columns[0, 0]), (rows[0], columns[0]))
+    ]
+    for result, wanted in zip(f(rows, columns), expected):
+        assert result.dtype == "int64"
+        np.testing.assert_array_equal(result, wanted)
