@@ -30,7 +30,7 @@ def _make_slice(op: MakeSlice, node: Apply, values: list[Any], frame: Frame) -> 
 @jax_lower.register(AdvancedSubtensor1)
 def _subtensor1(op: AdvancedSubtensor1, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x, rows = values
-    check_bounds(rows, 0, np.shape(x)[0], frame, node.inputs[1])
+    rows = check_bounds(rows, 0, np.shape(x)[0], frame, node.inputs[1])
     return [jnp.asarray(x)[rows]]
 
 
@@ -46,7 +46,7 @@ def _inc_subtensor1(
 ) -> list[Any]:
     x, y, rows = values
     x = jnp.asarray(x)
-    check_bounds(rows, 0, x.shape[0], frame, node.inputs[2])
+    rows = check_bounds(rows, 0, x.shape[0], frame, node.inputs[2])
     place = x.at[rows]
     y = jnp.asarray(y).astype(x.dtype)
     return [place.set(y) if op.set_instead_of_inc else place.add(y)]
@@ -90,8 +90,7 @@ def _index(entries: list[Variable], shape: tuple[int, ...], frame: Frame) -> tup
             index.extend(np.nonzero(mask))
             axis += mask.ndim
             continue
-        check_bounds(value, axis, shape[axis], frame)
-        index.append(value)
+        index.append(check_bounds(value, axis, shape[axis], frame))
         axis += 1
     _check_shapes(index)
     return tuple(index)

@@ -13,7 +13,7 @@ from fixed_modes.jax.ranges import value_range
 
 def check_bounds(
     index: Any, axis: int, length: int, frame: Frame, variable: Variable | None = None
-) -> None:
+) -> Any:
     """See to it that an index out of bounds raises, now or after the run.
 
     Parameters
@@ -28,11 +28,17 @@ def check_bounds(
         The variable of the frame's graph that `index` is the value of.  There is
         no check if that is known to stay within bounds.
 
+    Returns
+    -------
+    The index, of a type that holds the length, which JAX adds to what is negative.
+
     Raises
     ------
     IndexError
         If `index` is known and out of bounds.
     """
+    if np.result_type(index).itemsize < 4 or np.result_type(index).kind == "u":
+        index = np.asarray(index, "int64") if is_concrete(index) else index.astype("int64")
     where = f"is out of bounds for axis {axis} with size {length}"
     if is_concrete(index):
         positions = np.asarray(index)
@@ -42,6 +48,7 @@ def check_bounds(
     elif index.size and frame.settings.index_checks:
         found = None if variable is None else value_range(variable, frame)
         if found is not None and -length <= found.low and found.high < length:
-            return
+            return index
         failed = ((index < -length) | (index >= length)).any()
         frame.checks.add(failed, lambda: IndexError(f"index {where}"))
+    return index

@@ -72,7 +72,7 @@ def _choose(op: Choose, node: Apply, values: list[Any], frame: Frame) -> list[An
 def _permute(op: PermuteRowElements, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x, order, _ = values
     shape = np.broadcast_shapes(np.shape(x), np.shape(order))
-    check_bounds(order, len(shape) - 1, np.shape(x)[-1], frame)
+    order = check_bounds(order, len(shape) - 1, np.shape(x)[-1], frame)
     x, order = jnp.broadcast_to(x, shape), jnp.broadcast_to(order, shape) % shape[-1]
     if frame.concrete(node.inputs[2], "whether a permutation is inverted"):
         order = jnp.argsort(order, axis=-1)

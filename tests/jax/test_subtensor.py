@@ -139,3 +139,22 @@ def test_integer_array_takes_rounded_values_as_numpy_does(evaluate):
     result = evaluate([x], out, np.array([1, 2, 3]))
     assert result.dtype == "int64"
     np.testing.assert_array_equal(result, [1, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "places"),
+    [("int8", [-50, 100, -128]), ("uint8", [250, 3]), ("int16", [-300, 299]), ("uint64", [299, 0])],
+)
+def test_indices_of_a_type_that_does_not_hold_the_length(dtype, places, evaluate):
+    x, k = at.dvector("x"), at.vector("k", dtype=dtype)
+    looped, _ = aesara.scan(lambda i, x: x[i], sequences=[k], non_sequences=[x])
+    outputs = [x[k], at.set_subtensor(x[k], 0.5), at.inc_subtensor(x[k], x[k]), looped, x[k[0]]]
+    value, index = np.arange(300.0), np.array(places, dtype)
+    placed, added = value.copy(), value.copy()
+    placed[index] = 0.5
+    np.add.at(added, index, value[index])
+    expected = [value[index], placed, added, value[index], value[places[0]]]
+    for result, wanted in zip(evaluate([x, k], outputs, value, index), expected):
+        np.testing.assert_array_equal(result, wanted)
+    with pytest.raises(IndexError):
+        evaluate([x, k], x[k], value[:90], index)
