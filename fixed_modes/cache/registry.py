@@ -68,6 +68,11 @@ def _members(database: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _add(key: Key, member: Any) -> None:
+    if isinstance(member, type):
+        # The rewrites of neural networks name a class where others have a rewriter.
+        _check_home(member)
+        key.write("class", member.__module__, member.__qualname__)
+        return
     key.write("rewriter", type(member).__qualname__, str(member.name))
     _check_home(type(member))
     if isinstance(member, FromFunctionNodeRewriter):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -501,3 +503,22 @@ def test_equal_graphs_and_no_others_share_a_result(
     assert state(f) == "loaded"
     values = {"x": X, "y": X[::-1].copy()}
     np.testing.assert_allclose(f(*values.values()), built(one, values, np), rtol=1e-12)
+
+
+def test_all_modules_of_aesara_may_be_imported(tmp_path: Path) -> None:
+    """What they register counts as Aesara's own, that of neural networks for example."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import aesara, aesara.sparse, aesara.tensor as at, aesara.tensor.nnet, fixed_modes\n"
+        "import aesara.sandbox.multinomial, aesara.tensor.signal.pool\n"
+        f"aesara.config.fixed_modes__cache_dir = {str(tmp_path / 'cache')!r}\n"
+        "aesara.config.fixed_modes__cache = True\n"
+        "for _ in range(2):\n"
+        "    x = at.dvector('x')\n"
+        "    f = aesara.function([x], at.cumsum(x) * 2, mode='JAX_FIXED')\n"
+        "    print(fixed_modes.cache_report(f)[0])\n"
+    )
+    run = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert run.stdout.split("\n")[:2] == ["graph rewritten", "graph loaded"]
