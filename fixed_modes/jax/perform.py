@@ -68,6 +68,7 @@ def _given_back(variable: Variable, value: Any) -> Any:
 def _perform(node: Apply, inputs: list[Any]) -> list[Any]:
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     params = _params(node)
+    _prepare(node)
     try:
         if params is None:
             node.op.perform(node, inputs, storage)
@@ -78,6 +79,14 @@ def _perform(node: Apply, inputs: list[Any]) -> list[Any]:
             return _run_thunk(node, inputs, "c")
         raise
     return [cell[0] for cell in storage]
+
+
+def _prepare(node: Apply) -> None:
+    """Let an op note on its node what its `perform` needs; some ops do."""
+    if type(node.op).prepare_node is not Op.prepare_node:
+        variables = [*node.inputs, *node.outputs]
+        computed = {variable: [False] for variable in variables}
+        node.op.prepare_node(node, {variable: [None] for variable in variables}, computed, "py")
 
 
 def _run_thunk(node: Apply, inputs: list[Any], impl: str) -> list[Any]:

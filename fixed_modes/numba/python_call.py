@@ -30,6 +30,9 @@ class PerformCall:
 
     def __init__(self, op: Op, node: Apply) -> None:
         self.op, self.node = op, node
+        # Some ops note on the node what their `perform` needs.
+        storage = {variable: [None] for variable in (*node.inputs, *node.outputs)}
+        op.prepare_node(node, storage, {variable: [False] for variable in storage}, "py")
         params = node.run_params()
         self.arguments = () if params is NoParams else (params,)
         self._thunk: Callable[[], Any] | None = None

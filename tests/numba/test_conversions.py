@@ -258,6 +258,33 @@ def test_values_that_are_not_of_a_type_for_compiled_code(build, expected):
     np.testing.assert_allclose(looped, wanted, rtol=1e-12)
 
 
+class Scaled(Op):
+    """Multiplies by a number that it notes on its node beforehand."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def prepare_node(self, node, storage_map, compute_map, impl):
+        assert impl == "py"
+        assert set(node.inputs) <= set(storage_map)
+        node.tag.factor = 3.0
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = inputs[0] * node.tag.factor
+
+
+def test_an_op_that_prepares_its_node(mode):
+    x = at.dvector("x")
+    looped, _ = aesara.scan(lambda v: Scaled()(x) * v, sequences=[x])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FixedModesWarning)
+        alone, trace = aesara.function([x], [Scaled()(x), looped], mode=mode)(V)
+    np.testing.assert_array_equal(alone, 3 * V)
+    np.testing.assert_array_equal(trace, np.outer(V, 3 * V))
+
+
 def test_half_precision_runs_in_python_and_says_so():
     x = at.vector("x", dtype="float16")
     last, _ = aesara.scan(lambda v, s: s * v + v, sequences=[x], outputs_info=[x[0]])
