@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
+import aesara.ifelse  # noqa: F401 (registers rewrites, and both back ends import it)
 from aesara.compile.mode import optdb
 from aesara.graph.rewriting.basic import FromFunctionNodeRewriter, PatternNodeRewriter
 
