@@ -16,9 +16,6 @@ from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.views import permuted
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
-# So many elements fill a vector of the processor.
-_VECTOR = 8
-
 # -- Elemwise --------------------------------------------------------------
 
 
@@ -193,7 +190,7 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
         results.append(writer.name(out))
     with ExitStack() as nest:
         indices = open_loops(nest, lengths, writer)
-        nest.enter_context(writer.vectorised(is_long(node.outputs[0], writer)))
+        nest.enter_context(writer.elements_of(node.outputs[0]))
         values = _write_values(node, elements, indices, writer)
         for result, value in zip(results, values):
             writer.emit(f"{result}[{', '.join(indices)}] = {value}")
@@ -216,12 +213,6 @@ def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]
         indices.append(writer.fresh("i"))
         nest.enter_context(writer.block(f"for {indices[-1]} in range({length}):"))
     return indices
-
-
-def is_long(variable: Variable, writer: Writer) -> bool:
-    """Say whether a loop over the last axis has enough steps for vectors, as far as is known."""
-    length = writer.shape(variable)[-1]
-    return length is None or writer.plan.decide(f"{{}} >= {_VECTOR}", length)
 
 
 class Elements:

@@ -13,7 +13,7 @@ from aesara.tensor.elemwise import CAReduce
 from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.copying import write_fill
 from fixed_modes.numba.elementary import of_rank, plus, rank
-from fixed_modes.numba.elemwise import Elements, is_long, open_loops
+from fixed_modes.numba.elemwise import Elements, open_loops
 from fixed_modes.numba.scalar import NoExpression, Operand, expression
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
@@ -95,7 +95,7 @@ def _write_totals(
         writer.emit(f"{own} = {start}")
         with ExitStack() as inner:
             indices += open_loops(inner, source.lengths[n_kept:], writer)
-            inner.enter_context(writer.vectorised(is_long(x, writer)))
+            inner.enter_context(writer.elements_of(x))
             element = source.read(indices, writer).to(dtype)
             if by_rank:
                 name = writer.fresh("element")
@@ -128,7 +128,7 @@ def _write_running_totals(
     write_fill(writer, total, len(kept), start)
     with ExitStack() as nest:
         indices = open_loops(nest, source.lengths, writer)
-        nest.enter_context(writer.vectorised(is_long(x, writer)))
+        nest.enter_context(writer.elements_of(x))
         target = f"{total}[{', '.join(indices[axis] for axis in kept)}]"
         element = source.read(indices, writer)
         operands = [Operand(target, dtype), Operand(element.to(dtype), dtype)]

@@ -18,7 +18,7 @@ from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_assignment, write_fill
-from fixed_modes.numba.elemwise import Elements, is_long, open_loops
+from fixed_modes.numba.elemwise import Elements, open_loops
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.shapes import indexed_shape
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
@@ -139,7 +139,7 @@ def _write_put_off(
         writer.emit(f"{view} = {target}[{index}]")
         with ExitStack() as nest:
             indices = open_loops(nest, source.lengths, writer)
-            nest.enter_context(writer.vectorised(is_long(y, writer)))
+            nest.enter_context(writer.elements_of(y))
             value = source.read(indices, writer).to(dtype)
             writer.emit(f"{view}[{', '.join(indices)}] {sign} {value}")
         return True
@@ -148,7 +148,7 @@ def _write_put_off(
     writer.emit(f"{name} = np.empty(({shape},), {numpy_dtype(y.type.dtype)})")
     with ExitStack() as nest:
         indices = open_loops(nest, source.lengths, writer)
-        nest.enter_context(writer.vectorised(is_long(y, writer)))
+        nest.enter_context(writer.elements_of(y))
         writer.emit(f"{name}[{', '.join(indices)}] = {source.read(indices, writer)}")
     return False
 

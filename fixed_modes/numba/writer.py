@@ -18,6 +18,8 @@ from aesara.tensor.type import TensorType
 from fixed_modes.numba.plan import Known, NotKnown, Plan
 from fixed_modes.numba.source import Hoisted, Line, Source
 
+# So many elements fill a vector of the processor.
+_VECTOR = 8
 # Names that the generated code uses itself.
 ERROR = "error"
 PLAN = "plan"
@@ -170,8 +172,7 @@ class Writer:
         self._indent = 1
         #: Whether what is written now may not run at all.
         self.is_in_branch = False
-        #: Whether what is written now is computed for an element after the other.
-        self.is_vectorised = False
+        self._elements_of: Variable | None = None
         self._node: Apply | None = None
         self._facts: dict[Variable, Facts] = {}
         self._constants: dict[Constant, str] = {}
@@ -202,11 +203,22 @@ class Writer:
         self._indent -= 1
 
     @contextmanager
-    def vectorised(self, yes: bool) -> Iterator[None]:
-        """Say whether the loop inside is one that LLVM may compute a vector at a time."""
-        before, self.is_vectorised = self.is_vectorised, yes
+    def elements_of(self, variable: Variable) -> Iterator[None]:
+        """Say that the loop inside is over the elements of an array, along its last axis."""
+        before, self._elements_of = self._elements_of, variable
         yield
-        self.is_vectorised = before
+        self._elements_of = before
+
+    @property
+    def is_vectorised(self) -> bool:
+        """Whether what is written now is for so many elements that vectors of them pay.
+
+        The code that follows from it is for such lengths alone.
+        """
+        if self._elements_of is None:
+            return False
+        length = self.shape(self._elements_of)[-1]
+        return length is None or self.plan.decide(f"{{}} >= {_VECTOR}", length)
 
     @contextmanager
     def loop(self, header: str) -> Iterator[None]:
