@@ -8,6 +8,7 @@ import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.link.numba.linker import NumbaLinker
+from aesara.tensor.type import TensorType
 
 from fixed_modes.linker import InnerGraphLinker
 from fixed_modes.numba.python_graph import (
@@ -18,6 +19,8 @@ from fixed_modes.numba.python_graph import (
 
 if TYPE_CHECKING:
     from fixed_modes.numba.module import CompiledGraph
+
+_NUMBERS = (float, int, complex)
 
 
 class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
@@ -71,4 +74,7 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
     def output_filter(self, var: Variable, out: Any) -> Any:
         if isinstance(out, np.ndarray):
             return out
+        if isinstance(out, _NUMBERS) and isinstance(var.type, TensorType):
+            # The value has that dtype already, though it has become a number of Python.
+            return np.array(out, var.type.dtype)
         return super().output_filter(var, out)
