@@ -125,6 +125,7 @@ def is_composite(node) -> bool:
     return isinstance(node.op, Elemwise) and "Composite" in str(node.op)
 
 
+@pytest.mark.parametrize("mode", ["NUMBA_FIXED"])  # XLA fuses by itself
 def test_excluding_fusion_keeps_single_ops_in_the_step(mode, inner_nodes):
     x0, out = recurrence()
     fused = aesara.function([x0], out, mode=mode)
@@ -133,6 +134,19 @@ def test_excluding_fusion_keeps_single_ops_in_the_step(mode, inner_nodes):
     assert not any(is_composite(node) for node in inner_nodes(plain))
     for f in (fused, plain):
         np.testing.assert_allclose(f(0.3), recurrence_by_hand(0.3))
+
+
+def test_excluding_a_rewrite_reaches_inner_graphs(mode, inner_nodes):
+    draws, updates = aesara.scan(lambda: RandomStream(5).normal(), n_steps=3)
+    registered = aesara.compile.mode.get_mode(mode)
+    for used, expected in (
+        (registered, {True}),
+        (registered.excluding("random_make_inplace"), {False}),
+    ):
+        f = aesara.function([], draws, updates=updates, mode=used)
+        assert {
+            node.op.inplace for node in inner_nodes(f) if isinstance(node.op, RandomVariable)
+        } == expected
 
 
 def test_requiring_on_the_mode_reaches_inner_graphs(mode, inner_nodes):

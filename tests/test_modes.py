@@ -107,13 +107,13 @@ def test_changed_modes_keep_class_linker_and_its_options(mode: Mode, name: str, 
 
 
 def test_changed_modes_ask_for_the_changed_rewrites(mode: Mode) -> None:
-    query = mode.including("inline_ofg_expansion").excluding("fusion").requiring("merge")
+    query = mode.including("inline_ofg_expansion").excluding("ShapeOpt").requiring("merge")
     rewrites = query.linker.rewrites
     assert "inline_ofg_expansion" in rewrites.include
-    assert "fusion" in rewrites.exclude
+    assert "ShapeOpt" in rewrites.exclude
     assert "merge" in rewrites.require
     # The registered mode is left as it was.
-    assert "fusion" not in mode.linker.rewrites.exclude
+    assert "ShapeOpt" not in mode.linker.rewrites.exclude
 
 
 def test_pickled_modes_keep_their_linker(mode: Mode, name: str) -> None:
