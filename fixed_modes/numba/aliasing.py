@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aesara.graph.basic import Variable
+from collections.abc import Iterable
+
+from aesara.graph.basic import Apply, Constant, Variable
 
 
 def memory_root(variable: Variable) -> tuple[Variable, bool]:
@@ -24,3 +26,15 @@ def memory_root(variable: Variable) -> tuple[Variable, bool]:
         same_memory = same_memory and not viewed
         variable = inputs[(destroyed or viewed)[0]]
     return variable, same_memory
+
+
+def is_overwritten(variable: Variable, nodes: Iterable[Apply]) -> bool:
+    """Say whether one of the nodes writes into the memory of an array."""
+    if isinstance(variable, Constant) or variable.type.ndim == 0:
+        return False
+    root, _ = memory_root(variable)
+    for node in nodes:
+        for destroyed in node.op.destroy_map.values():
+            if any(memory_root(node.inputs[i])[0] is root for i in destroyed):
+                return True
+    return False

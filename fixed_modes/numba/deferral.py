@@ -7,13 +7,13 @@ takes no array in between and no loop of its own.
 from __future__ import annotations
 
 import aesara.scalar.basic as aes
-from aesara.graph.basic import Apply, Constant, Variable
+from aesara.graph.basic import Apply, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scan.op import Scan
 from aesara.tensor.elemwise import CAReduce, Elemwise
 from aesara.tensor.subtensor import IncSubtensor
 
-from fixed_modes.numba.aliasing import memory_root
+from fixed_modes.numba.aliasing import is_overwritten
 from fixed_modes.numba.elemwise import is_loop_nest
 from fixed_modes.numba.scalar_functions import has_vector_function
 from fixed_modes.numba.writer import Writer
@@ -39,7 +39,7 @@ def may_be_put_off(node: Apply, fgraph: FunctionGraph, later: list[Apply], write
     if reader == "output" or not _reads_elements(reader, position, out):
         return False
     until_read = later[: later.index(reader) + 1] if reader in later else later
-    return not any(_is_destroyed(i, until_read) for i in node.inputs)
+    return not any(is_overwritten(i, until_read) for i in node.inputs)
 
 
 def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
@@ -54,16 +54,4 @@ def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
         # Before the loop such functions are computed a vector at a time.
         is_plain = not has_vector_function(out.owner.op.scalar_op)
         return is_plain and 1 <= position <= reader.op.info.n_seqs
-    return False
-
-
-def _is_destroyed(variable: Variable, until_read: list[Apply]) -> bool:
-    """Say whether a node to come writes into the memory of `variable`."""
-    if isinstance(variable, Constant) or variable.type.ndim == 0:
-        return False
-    root, _ = memory_root(variable)
-    for node in until_read:
-        for destroyed in node.op.destroy_map.values():
-            if any(memory_root(node.inputs[i])[0] is root for i in destroyed):
-                return True
     return False

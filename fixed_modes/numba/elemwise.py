@@ -10,6 +10,7 @@ from aesara.graph.fg import FunctionGraph
 from aesara.tensor.elemwise import DimShuffle, Elemwise
 from aesara.tensor.math import Dot
 
+from fixed_modes.numba.aliasing import is_overwritten
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
@@ -148,7 +149,20 @@ def is_absorbed_product(node: Apply, fgraph: FunctionGraph) -> bool:
         return False
     if {x.type.dtype, y.type.dtype} != {out.type.dtype}:
         return False
-    return all(client != "output" and is_loop_nest(client) for client, _ in fgraph.clients[out])
+    readers = [client for client, _ in fgraph.clients[out]]
+    if not all(reader != "output" and is_loop_nest(reader) for reader in readers):
+        return False
+    return not _changes_before_it_is_read(node, readers, fgraph)
+
+
+def _changes_before_it_is_read(node: Apply, readers: list[Apply], fgraph: FunctionGraph) -> bool:
+    """Say whether an input of `node` may be overwritten before the readers have been."""
+    # What reads an `Elemwise` may be what computes it.
+    last = [*readers, *(c for r in readers for v in r.outputs for c, _ in fgraph.clients[v])]
+    order = fgraph.toposort()
+    places = [order.index(reader) for reader in last if reader != "output"]
+    between = order[order.index(node) + 1 : max(places, default=0) + 1]
+    return any(is_overwritten(variable, between) for variable in node.inputs)
 
 
 def is_loop_nest(node: Apply) -> bool:
