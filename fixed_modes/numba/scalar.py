@@ -6,6 +6,7 @@ Integer division and the NaN rules of ``maximum`` follow the C code of Aesara's 
 from __future__ import annotations
 
 import math
+import re
 
 import aesara.scalar.basic as aes
 import numpy as np
@@ -26,6 +27,9 @@ from fixed_modes.numba.scalar_base import (
     register,
 )
 from fixed_modes.numba.writer import Writer
+
+# The names that Aesara gives inside a `Composite` are others in each process.
+_NUMBERED = re.compile(r"t\d+")
 
 __all__ = ["NoExpression", "Operand", "expression", "write_scalar_op"]
 
@@ -57,7 +61,10 @@ def write_scalar_op(
     if len(dtypes) > 1:
         raise NoExpression(f"{op} has several outputs")
     text = expression(op, operands, dtypes[0], writer)
-    name = writer.fresh(node.outputs[0].name or type(op).__name__.lower())
+    hint = node.outputs[0].name
+    if hint is None or _NUMBERED.fullmatch(hint):
+        hint = type(op).__name__.lower()
+    name = writer.fresh(hint)
     writer.emit(f"{name} = {text}")
     return [Operand(name, dtypes[0])]
 

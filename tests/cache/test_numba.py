@@ -490,3 +490,29 @@ def test_processes_that_compile_one_graph_at_once(tmp_path: Path) -> None:
         # Whoever comes late finds what another has stored.
         assert {run.result() for run in runs} <= {"[1.0, 4.0] compiled\n", "[1.0, 4.0] loaded\n"}
     assert len(code_entries(tmp_path / "compiled-1")) == 1
+
+
+def test_source_is_the_same_in_every_process(tmp_path: Path) -> None:
+    """Aesara numbers what a `Composite` computes as its sets happen to be ordered."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import aesara, aesara.tensor as at, fixed_modes\n"
+        "x, y = at.dvectors('x', 'y')\n"
+        "a, b = at.tanh(x) * y, at.exp(-x)\n"
+        "z = at.switch(a > b, a * b, a + b) + at.sqrt(abs(a)) * (b - a) / (1 + b * b)\n"
+        "f = aesara.function([x, y], [z, aesara.grad(z.sum(), x)], mode='NUMBA_FIXED')\n"
+        "f([1.0, 2.0], [3.0, 4.0])\n"
+        "print(fixed_modes.numba_source(f))\n"
+    )
+    sources = {
+        subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in "1234"
+    }
+    assert len(sources) == 1
