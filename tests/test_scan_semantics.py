@@ -340,3 +340,13 @@ def test_no_step_is_taken_where_the_sequences_are_empty(mode: str) -> None:
     part, gradient = f(rows, np.ones((3, 3)))
     np.testing.assert_allclose(part, [first, second])
     np.testing.assert_allclose(gradient, np.outer(1 - second**2, first))
+
+
+@pytest.mark.parametrize("mode", ["NUMBA_FIXED", "JAX_FIXED"])
+def test_last_row_of_a_loop_over_nothing_is_an_error(mode: str) -> None:
+    x, v = at.dscalar("x"), at.dvector("v")
+    sums, _ = aesara.scan(lambda r, s: s + r, sequences=v, outputs_info=x)
+    f = aesara.function([x, v], sums[-1], mode=mode)
+    assert f(1.0, np.array([2.0, 3.0])) == 6.0
+    with pytest.raises((IndexError, ValueError), match=r"shape|index"):
+        f(1.0, np.zeros(0))

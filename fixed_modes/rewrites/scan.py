@@ -27,6 +27,7 @@ from aesara.scan.rewriting import (
     push_out_seq_scan,
     save_mem_new_scan,
 )
+from aesara.tensor.subtensor import Subtensor
 
 from fixed_modes.rewrites.while_scan import keep_last_rows
 
@@ -69,8 +70,10 @@ def push_out_seq(fgraph: FunctionGraph, node: Apply) -> Any:
 @node_rewriter([Scan])
 def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
     """Keep only the rows that are read, and take no step more than the scan does."""
+    # Of a forward loop without a step no single row can be read: Aesara's error stays.
+    may_be_empty = bool(node.op.info.n_mit_mot) or not _reads_single_rows(fgraph, node)
     replacements = save_mem_new_scan.transform(fgraph, node)
-    if not replacements:
+    if not replacements or not may_be_empty:
         return replacements
     for new in replacements.values():
         scan = _scan_behind(new) if isinstance(new, Variable) else None
@@ -79,6 +82,17 @@ def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
             scan.inputs[0] = at.minimum(scan.inputs[0], node.inputs[0])
             break
     return replacements
+
+
+def _reads_single_rows(fgraph: FunctionGraph, node: Apply) -> bool:
+    """Say whether the graph around a scan takes single rows of what it gives."""
+    clients = (client for out in node.outputs for client, _ in fgraph.clients[out])
+    return any(
+        isinstance(client, Apply)
+        and isinstance(client.op, Subtensor)
+        and not all(isinstance(part, slice) for part in client.op.idx_list[:1])
+        for client in clients
+    )
 
 
 def _scan_behind(variable: Variable) -> Apply | None:
