@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from aesara.graph.basic import Apply
-from aesara.graph.utils import get_variable_trace_string
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # Not at run time: with Aesara come the modes, and these import this module.
+    from aesara.graph.basic import Apply
 
 
 class UnsupportedOpError(NotImplementedError):
@@ -31,7 +34,7 @@ def explained(exc: Exception, node: Apply) -> Exception:
         f"Apply node that caused the error: {node}",
         f"Inputs types: {[i.type for i in node.inputs]}",
     ]
-    trace = get_variable_trace_string(node.outputs[0]) if node.outputs else ""
+    trace = _trace_of(node)
     if trace:
         lines.append(trace.strip())
     try:
@@ -54,10 +57,16 @@ def describe_node(node: Apply, scans: tuple[str, ...] = ()) -> str:
     lines.append("Inputs: " + ", ".join(f"{i} {i.type}" for i in node.inputs))
     if scans:
         lines.append("Inside: " + " > ".join(scans))
-    trace = get_variable_trace_string(node.outputs[0]) if node.outputs else ""
+    trace = _trace_of(node)
     if trace:
         lines.append(trace.strip())
     return "\n".join(lines)
+
+
+def _trace_of(node: Apply) -> str:
+    from aesara.graph.utils import get_variable_trace_string
+
+    return str(get_variable_trace_string(node.outputs[0])) if node.outputs else ""
 
 
 class FixedModesWarning(UserWarning):

@@ -332,3 +332,19 @@ def test_where_aesara_finds_its_blas_nothing_changes() -> None:
 
 def test_names_are_those_of_the_modes() -> None:
     assert set(startup.MODE_NAMES) == set(modes._MODES)
+
+
+def test_modules_for_users_may_be_imported_first(tmp_path: Path) -> None:
+    """The modes are registered while a module of this package waits for Aesara."""
+    for module in ("errors", "config", "cache.place"):
+        code = (
+            f"import fixed_modes.{module}\n"
+            "import aesara\n"
+            "print(*(aesara.compile.mode.get_mode(m).__class__.__name__"
+            " for m in ('NUMBA_FIXED', 'JAX_FIXED')))\n"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+        )
+        assert run.stdout == "NumbaFixedMode JAXFixedMode\n", module
+        assert "not available" not in run.stderr
