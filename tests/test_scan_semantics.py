@@ -304,7 +304,6 @@ def test_arrays_in_any_layout(mode):
     np.testing.assert_allclose(got, np.cumsum(base[:, ::2] * read_only, axis=0))
     (got,) = evaluate(mode, [x, y], [out], fortran, fortran)
     np.testing.assert_allclose(got, np.cumsum(fortran**2, axis=0))
-    np.testing.assert_allclose(got, np.cumsum(fortran**2, axis=0))
 
 
 @pytest.mark.parametrize("mode", ["NUMBA_FIXED", "JAX_FIXED"])
