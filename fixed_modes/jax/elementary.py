@@ -14,6 +14,7 @@ takes a division for dear: that is why functions end with one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Callable
 
@@ -209,7 +210,7 @@ def _make(
     library: Callable[[Any], Any],
     on_cpu: Callable[[Any], Any],
     slope: Callable[[Any, Any], Any],
-    sizes: Callable[[int], bool],
+    is_faster: Callable[[tuple[int, ...]], bool],
 ) -> Callable[[Any], Any]:
     """Make a function of an array.
 
@@ -223,13 +224,13 @@ def _make(
         For float64.
     slope
         The derivative, of the argument and the value.
-    sizes
-        Says for how many elements `on_cpu` is faster.
+    is_faster
+        Says for which shapes `on_cpu` is faster.
     """
     primitive = Primitive(f"fixed_modes_{name}")
 
     def choose(x: Any) -> Any:
-        return on_cpu(x) if sizes(x.size) else library(x)
+        return on_cpu(x) if is_faster(x.shape) else library(x)
 
     def function(x: Any) -> Any:
         x = jnp.asarray(x)
@@ -248,16 +249,19 @@ def _make(
     return function
 
 
-def _few(size: int) -> bool:
-    return size < 64
-
-
-def _any(size: int) -> bool:
+def _always(shape: tuple[int, ...]) -> bool:
     return True
 
 
-def _from(smallest: int, worth_a_thread: int = 1 << 12) -> Callable[[int], bool]:
-    return lambda size: smallest <= size < TOO_LONG or size >= worth_a_thread
+def _from(smallest: int, worth_a_thread: int = 1 << 12) -> Callable[[tuple[int, ...]], bool]:
+    return lambda shape: (
+        smallest <= math.prod(shape) < TOO_LONG or math.prod(shape) >= worth_a_thread
+    )
+
+
+def _short_rows(shape: tuple[int, ...]) -> bool:
+    """Say whether XLA's own vector code takes an element at a time."""
+    return math.prod(shape) < 64 or (shape[-1] < 16 and _from(1)(shape))
 
 
 def _slope_of_sin(x: Any, value: Any) -> Any:
@@ -270,12 +274,14 @@ def _slope_of_cos(x: Any, value: Any) -> Any:
 
 _sin, _cos = _with_large_angles(jnp.sin, 0), _with_large_angles(jnp.cos, 1)
 
-exp = _make("exp", jnp.exp, _exp, lambda x, value: value, _few)
-sigmoid = _make("sigmoid", jax.nn.sigmoid, _sigmoid, lambda x, value: value * (1.0 - value), _few)
+exp = _make("exp", jnp.exp, _exp, lambda x, value: value, _short_rows)
+sigmoid = _make(
+    "sigmoid", jax.nn.sigmoid, _sigmoid, lambda x, value: value * (1.0 - value), _short_rows
+)
 expm1 = _make("expm1", jnp.expm1, _expm1, lambda x, value: value + 1.0, _from(1))
 tanh = _make("tanh", jnp.tanh, _tanh, lambda x, value: 1.0 - value * value, _from(1))
 log = _make("log", jnp.log, _log, lambda x, value: 1.0 / x, _from(32, 1 << 15))
 # JAX's own has errors of 100 units in the last place around -0.4.
-log1p = _make("log1p", jnp.log1p, _log1p, lambda x, value: 1.0 / (x + 1.0), _any)
+log1p = _make("log1p", jnp.log1p, _log1p, lambda x, value: 1.0 / (x + 1.0), _always)
 sin: Callable[[Any], Any] = _make("sin", jnp.sin, _sin, _slope_of_sin, _from(4))
 cos: Callable[[Any], Any] = _make("cos", jnp.cos, _cos, _slope_of_cos, _from(4))
