@@ -41,7 +41,6 @@ from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.slinalg import CholeskySolve, Solve, SolveTriangular
-from aesara.tensor.sort import ArgSortOp, SortOp
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -87,7 +86,7 @@ from fixed_modes.numba.scan_traces import copy_generator
 from fixed_modes.numba.selection import write_nonzero, write_repeat, write_tri
 from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
-from fixed_modes.numba.sorting import write_sort
+from fixed_modes.numba.sorting import SORTING
 from fixed_modes.numba.split import write_split
 from fixed_modes.numba.subtensor import (
     write_inc_subtensor,
@@ -367,10 +366,8 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
-for _op, _attempt in {**ARANGE, **LINEAR_ALGEBRA}.items():
+for _op, _attempt in {**ARANGE, **LINEAR_ALGEBRA, **SORTING}.items():
     _register_where_known(_op, _attempt)
-_register_where_known(SortOp, write_sort)
-_register_where_known(ArgSortOp, write_sort)
 _register_where_known(Repeat, write_repeat)
 _register_where_known(ExtractDiag, write_extract_diag)
 _register_where_known(AllocDiag, write_alloc_diag)
