@@ -54,6 +54,12 @@ class Key:
         """Give the hash of what was added so far."""
         return self._hash.hexdigest()
 
+    def sibling(self) -> Key:
+        """Make a key that describes values as this one does; nothing is in it yet."""
+        key = Key(self._describe_more)
+        key._inside = list(self._inside)
+        return key
+
     def add(self, value: Any) -> None:
         """Add a value.
 
@@ -153,8 +159,7 @@ class Key:
                 self.add(item)
 
     def _digest_of(self, value: Any) -> str:
-        key = Key(self._describe_more)
-        key._inside = list(self._inside)
+        key = self.sibling()
         key.add(value)
         return key.hexdigest()
 
