@@ -8,7 +8,7 @@ and is other code when the package changes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -18,7 +18,8 @@ from numba.core.typing import templates
 
 from fixed_modes.cache.key import KNOWN_PACKAGES, Key, Undescribable, digest_of_sources
 
-Describe = Callable[[Key, Any], bool]
+# What Numba makes of templates are classes of the module `abc`.
+_OF_NUMBA = KNOWN_PACKAGES | {"abc"}
 _known: tuple[tuple[int, ...], list[Any]] = (), []
 
 
@@ -96,4 +97,4 @@ def _maker_of(template: Any) -> Any:
 def _is_known(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     # Built-in functions and operators have none, or none of a package.
-    return not isinstance(module, str) or module.partition(".")[0] in {*KNOWN_PACKAGES, "abc"}
+    return not isinstance(module, str) or module.partition(".")[0] in _OF_NUMBA

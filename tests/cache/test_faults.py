@@ -239,7 +239,8 @@ WRITE_FOR_EVER = """
     ((signature, result),) = f.vm.jit_fn.function.overloads.items()
     print("ready", flush=True)
     while True:
-        rewritten.save()
+        rewritten.record()
+        rewritten.save(True)
         code.save_overload(signature, result)
 """
 
