@@ -101,13 +101,13 @@ class Key:
         """Add what a function does: its code and all that the code refers to.
 
         Where it stands and what it and its local variables are called makes no
-        difference.
+        difference; what its arguments are called does, since calls may name them.
         """
         with self._enter(function) as is_new:
             if not is_new:
                 return
             self.write("function")
-            self.add_code(function.__code__)
+            self.add_code(function.__code__, with_arguments=True)
             self.add(function.__defaults__)
             self.add(function.__kwdefaults__)
             for cell in function.__closure__ or ():
@@ -117,16 +117,26 @@ class Key:
                     self.write("global", name)
                     self.add(function.__globals__[name])
 
-    def add_code(self, code: CodeType) -> None:
-        """Add compiled Python code, but none of what it refers to by name."""
+    def add_code(self, code: CodeType, with_arguments: bool = False) -> None:
+        """Add compiled Python code, but none of what it refers to by name.
+
+        Parameters
+        ----------
+        code
+            The code.
+        with_arguments
+            Whether the names of the arguments of functions count.
+        """
         self.write("code", code.co_code, getattr(code, "co_exceptiontable", b""))
         self.add((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags))
         # The code has the names of globals and attributes; variables are numbers in it.
         self.add(code.co_names)
         self.add(tuple(map(len, (code.co_varnames, code.co_freevars, code.co_cellvars))))
+        if with_arguments:
+            self.add(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
-                self.add_code(constant)
+                self.add_code(constant, with_arguments)
             else:
                 self.add(constant)
 
