@@ -21,6 +21,7 @@ from aesara.graph.basic import Apply
 from aesara.scalar import basic as aes
 from aesara.scalar import math as aesm
 
+from fixed_modes.jax import elementary
 from fixed_modes.jax.fallback import scalar_in_python
 from fixed_modes.jax.frame import Frame, is_concrete
 from fixed_modes.jax.late import load_conversions_for
@@ -49,7 +50,26 @@ def as_dtype(value: Any, dtype: Any) -> Any:
     value = jnp.asarray(value)
     if value.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         value = value.real
+    if value.dtype.kind == "f" and np.dtype(dtype).kind in "iu":
+        return _truncated(value, np.dtype(dtype))
     return value.astype(dtype)
+
+
+def _truncated(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Cut off the fraction as the C code does where the result is not in range.
+
+    JAX gives the nearest integer of the dtype there, and 0 for NaN.  Compiled C code goes
+    through int32 or int64, takes the lowest number of these for what they don't have, and
+    the last bits of that: 300.0 is 44 as int8, and -1.0 is 255 as uint8.
+    """
+    if dtype == np.uint64:
+        wrapped = _truncated(value, np.dtype("int64")).astype(dtype)
+        return jnp.where((value >= 0) & (value < 2.0**64), value.astype(dtype), wrapped)
+    wide = np.dtype("int64" if dtype.itemsize == 8 or dtype == np.uint32 else "int32")
+    lowest = np.iinfo(wide).min
+    # The bounds are exact in float32 too; a float64 may have a fraction below the lower one.
+    is_in_range = (value < -float(lowest)) & (jnp.trunc(value) >= float(lowest))
+    return jnp.where(is_in_range, value.astype(wide), lowest).astype(dtype)
 
 
 def _register_in_output_dtype(op_class: type, function: Callable[..., Any]) -> None:
@@ -87,9 +107,10 @@ def _round_half_away(x: Any) -> Any:
 
 def _softplus(x: Any) -> Any:
     # The limits are those of Aesara, for equal results in both modes.
-    middle = jnp.log1p(jnp.exp(jnp.minimum(x, 18.0)))
-    upper = jnp.where(x < 33.3, x + jnp.exp(-x), x)
-    return jnp.where(x < -37.0, jnp.exp(x), jnp.where(x < 18.0, middle, upper))
+    small = elementary.exp(jnp.minimum(x, 18.0))
+    middle = elementary.log1p(small)
+    upper = jnp.where(x < 33.3, x + elementary.exp(-x), x)
+    return jnp.where(x < -37.0, small, jnp.where(x < 18.0, middle, upper))
 
 
 def _log1mexp(x: Any) -> Any:
@@ -145,6 +166,7 @@ def _power(x: Any, y: Any) -> Any:
         return jnp.power(x, y)
     # As in Aesara's C code, which computes in float64 and cuts off: 2 to the -1 is 0.
     inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0))
+    inverse = jnp.where(x == 0, as_dtype(np.inf, x.dtype), inverse)
     return jnp.where(y < 0, inverse.astype(x.dtype), jnp.power(x, jnp.maximum(y, 0)))
 
 
@@ -171,20 +193,20 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.RoundHalfAwayFromZero: _round_half_away,
     aes.Neg: jnp.negative,
     aes.Reciprocal: lambda x: 1 / x,
-    aes.Log: jnp.log,
+    aes.Log: elementary.log,
     aes.Log2: jnp.log2,
     aes.Log10: jnp.log10,
-    aes.Log1p: jnp.log1p,
-    aes.Exp: jnp.exp,
+    aes.Log1p: elementary.log1p,
+    aes.Exp: elementary.exp,
     aes.Exp2: jnp.exp2,
-    aes.Expm1: jnp.expm1,
+    aes.Expm1: elementary.expm1,
     aes.Sqr: lambda x: x * x,
     aes.Sqrt: jnp.sqrt,
     aes.Deg2Rad: jnp.deg2rad,
     aes.Rad2Deg: jnp.rad2deg,
-    aes.Cos: jnp.cos,
+    aes.Cos: elementary.cos,
     aes.ArcCos: jnp.arccos,
-    aes.Sin: jnp.sin,
+    aes.Sin: elementary.sin,
     aes.ArcSin: jnp.arcsin,
     aes.Tan: jnp.tan,
     aes.ArcTan: jnp.arctan,
@@ -193,7 +215,7 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.ArcCosh: jnp.arccosh,
     aes.Sinh: jnp.sinh,
     aes.ArcSinh: jnp.arcsinh,
-    aes.Tanh: jnp.tanh,
+    aes.Tanh: elementary.tanh,
     aes.ArcTanh: jnp.arctanh,
     aes.Conj: jnp.conj,
     aesm.Erf: jsp.erf,
@@ -212,7 +234,7 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aesm.GammaL: lambda k, x: jsp.gammainc(k, x) * _gamma(k),
     aesm.I0: jsp.i0,
     aesm.I1: jsp.i1,
-    aesm.Sigmoid: jax.nn.sigmoid,
+    aesm.Sigmoid: elementary.sigmoid,
     aesm.Softplus: _softplus,
     aesm.Log1mexp: _log1mexp,
     aesm.BetaInc: jsp.betainc,

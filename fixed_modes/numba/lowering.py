@@ -60,6 +60,7 @@ from fixed_modes.numba.advanced import (
     write_advanced_subtensor,
 )
 from fixed_modes.numba.aliasing import memory_root
+from fixed_modes.numba.arange import ARANGE
 from fixed_modes.numba.argmax import write_argmax
 from fixed_modes.numba.batched import write_batched_dot
 from fixed_modes.numba.cumulative import write_cumulative
@@ -74,7 +75,7 @@ from fixed_modes.numba.elemwise import (
 )
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
-from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_square_check
+from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_finite_check, write_square_check
 from fixed_modes.numba.order import ordered_nodes
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
@@ -366,7 +367,7 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
-for _op, _attempt in LINEAR_ALGEBRA.items():
+for _op, _attempt in {**ARANGE, **LINEAR_ALGEBRA}.items():
     _register_where_known(_op, _attempt)
 _register_where_known(SortOp, write_sort)
 _register_where_known(ArgSortOp, write_sort)
@@ -402,6 +403,8 @@ def _lower_solve(op: Solve, node: Apply, fgraph: FunctionGraph, writer: Writer) 
     # Aesara's conversion solves for others as if they were triangular.
     if op.assume_a == "gen":
         write_square_check(node.inputs[0], writer)
+        if op.check_finite:
+            write_finite_check(node.inputs, writer)
         call_stock_conversion(op, node, writer)
     else:
         call_perform(op, node, writer)

@@ -13,6 +13,8 @@ from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.elementary import exp, of_rank, plus, rank
 from fixed_modes.numba.writer import Writer
 
+NO_MAXIMUM = "zero-size array to reduction operation maximum which has no identity"
+
 
 class _Slices:
     """Loops over the slices that are normalised, and over the elements of one."""
@@ -44,6 +46,10 @@ def write_softmax(op: Softmax | LogSoftmax, node: Apply, writer: Writer) -> None
     slices = _Slices(node, writer)
     top, total, element = (writer.fresh(name) for name in ("top", "total", "element"))
     x, out, at = slices.x, slices.out, slices.position
+    # The maximum of nothing.
+    empty = " or ".join(f"{x}.shape[{axis}] == 0" for axis in slices.inside)
+    with writer.block(f"if {empty}:"):
+        writer.emit_failure(ValueError, lambda: NO_MAXIMUM)
     with slices.over(slices.outside):
         writer.emit(f"{top} = rank(-np.inf)", f"{total} = 0.0")
         with slices.over(slices.inside):
