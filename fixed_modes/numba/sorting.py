@@ -1,4 +1,4 @@
-"""`SortOp` and `ArgSortOp`: a stable merge sort of positions, with NaN last as in NumPy; `Unique`."""
+"""Sorts by a stable merge sort of positions, with NaN last as in NumPy; `Unique` of a scalar."""
 
 from __future__ import annotations
 
