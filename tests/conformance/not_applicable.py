@@ -29,7 +29,11 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         (f"tests/link/numba/{name}", NUMBA, reason)
         for names, reason in (
             (
-                ("test_basic.py::test_perform_params", "test_basic.py::test_perform_type_convert"),
+                (
+                    "test_basic.py::test_perform_params",
+                    "test_basic.py::test_perform_type_convert",
+                    "test_nlinalg.py::test_Cholesky[x2-False-UserWarning]",
+                ),
                 "expects a warning of object mode; the op is compiled here",
             ),
             (
