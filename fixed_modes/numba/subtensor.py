@@ -18,7 +18,8 @@ from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_assignment, write_fill
-from fixed_modes.numba.elemwise import Elements, open_loops
+from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.loops import open_loops
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.shapes import indexed_shape
 from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
@@ -137,19 +138,23 @@ def _write_put_off(
     if len(own) == len(part) and all(fits):
         view = writer.fresh("part")
         writer.emit(f"{view} = {target}[{index}]")
+        source.compute_ahead(writer)
         with ExitStack() as nest:
             indices = open_loops(nest, source.lengths, writer)
             nest.enter_context(writer.elements_of(y))
             value = source.read(indices, writer).to(dtype)
             writer.emit(f"{view}[{', '.join(indices)}] {sign} {value}")
+            source.step()
         return True
     name = writer.define(y, "elemwise")
     shape = ", ".join(source.lengths)
     writer.emit(f"{name} = np.empty(({shape},), {numpy_dtype(y.type.dtype)})")
+    source.compute_ahead(writer)
     with ExitStack() as nest:
         indices = open_loops(nest, source.lengths, writer)
         nest.enter_context(writer.elements_of(y))
         writer.emit(f"{name}[{', '.join(indices)}] = {source.read(indices, writer)}")
+        source.step()
     return False
 
 
