@@ -15,7 +15,7 @@ from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.loops import Functions, open_loops
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
-from fixed_modes.numba.views import permuted
+from fixed_modes.numba.views import lasting, note_view, permuted
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # -- Elemwise --------------------------------------------------------------
@@ -420,7 +420,7 @@ def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
     else:
         order = [axis for axis in op.new_order if axis != "x"]
         dropped = [axis for axis in range(x.type.ndim) if axis not in order]
-        text = source
+        text = lasting(x, writer)
         if [*order, *dropped] == [1, 0]:
             text = f"{text}.T"
             is_again = not isinstance(x, Constant) and writer.facts(x).is_transposed
@@ -434,3 +434,5 @@ def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
         if not op.inplace:
             text = f"{text}.copy()"
     writer.emit(f"{writer.define(out, 'dimshuffle')} = {text}")
+    if out.type.ndim and x.type.ndim and op.inplace:
+        note_view(out, x, writer)

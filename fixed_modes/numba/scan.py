@@ -187,10 +187,13 @@ class ScanLoop:
                 writer.bind(inner, source.read([self.step], writer))
                 continue
             sequence, shape, whole = source
-            row = row_text(sequence, self.step, whole, writer)
+            row = f"{sequence}[{self.step}]"
+            if inner.type.ndim:
+                row = row_text(sequence, self.step, whole, writer)
             writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {row}")
             if inner.type.ndim:
                 writer.facts(inner).shape = shape[1:]
+                writer.facts(inner).is_lasting = True
         for traced in self._traced():
             traced.place(writer, self.step)
         for buffer in self.buffers:

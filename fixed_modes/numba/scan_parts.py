@@ -236,6 +236,7 @@ class Buffer(Ring):
                     f"{value} = {row_text(self.name, self.row(tap, writer), self.whole, writer)}"
                 )
                 writer.facts(inner).shape = self.row_shape
+                writer.facts(inner).is_lasting = True
 
     def _bind(self, inner: Variable, elements: list[str], writer: Writer) -> None:
         if self.ndim == 1:

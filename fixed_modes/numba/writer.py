@@ -25,6 +25,7 @@ ERROR = "error"
 PLAN = "plan"
 _RESERVED = {
     *dir(builtins),
+    "borrowed",
     "contiguous",
     "copy_of_generator",
     "np",
@@ -107,6 +108,8 @@ class Facts:
         The `Elemwise` whose elements the loop that reads them computes.
     is_transposed
         Whether a matrix is a view of another one with its axes exchanged.
+    is_lasting
+        Whether an array is made in a loop, but its memory lives as long as the loop runs.
     """
 
     name: str | None = None
@@ -118,6 +121,7 @@ class Facts:
     product: tuple[Variable, Variable] | None = None
     put_off: Apply | None = None
     is_transposed: bool = False
+    is_lasting: bool = False
 
 
 def is_machine_scalar(variable: Variable) -> bool:
