@@ -213,7 +213,9 @@ class ScanLoop:
         """Say which results may be written into their rows at once."""
         destinations = self.writer.destinations
         for buffer in self.buffers:
-            if not buffer.is_mit_mot and buffer.small_row is None and buffer.ndim > 1:
+            if buffer.is_mit_mot or buffer.small_row is not None or buffer.ndim == 1:
+                continue
+            if buffer.may_be_placed(self.writer):
                 destinations.setdefault(buffer.results[0], partial(buffer.destination, self.writer))
         for trace in self.traces:
             destinations.setdefault(trace.result, partial(trace.destination, self.writer))
@@ -254,7 +256,7 @@ class ScanLoop:
         if is_machine_scalar(result) or self.writer.facts_of_value(result).elements is not None:
             return False
         root, same_memory = memory_root(result)
-        own_row = tap in buffer.taps_in and buffer.inputs[buffer.taps_in.index(tap)] is root
+        own_row = root is buffer.overwritten_by(tap, self.writer)
         # An op may have been written otherwise than in place.
         return own_row and same_memory and self.writer.name(result) == self.writer.name(root)
 
@@ -356,6 +358,8 @@ class ScanLoop:
         if part.is_full:
             if not self._is_filled_by_one_step(part):
                 self._write_end(part, written, "if")
+            return
+        if part.is_single:
             return
         if part.is_full is False and not self.op.info.as_while:
             # A ring that takes in future rows may be long enough for the past ones.

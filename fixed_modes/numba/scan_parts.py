@@ -247,7 +247,7 @@ class Buffer(Ring):
 
     def row(self, tap: int, writer: Writer) -> str:
         """Give an expression for the row of `tap` in the present step."""
-        if tap == 0:
+        if tap == 0 or self.is_single:
             return self.at
         sign = "+" if tap > 0 else "-"
         if self.is_full:
@@ -331,6 +331,19 @@ class Buffer(Ring):
             return None
         note_placed(self, writer)
         return row_text(self.name, self.at, self.whole, writer)
+
+    def overwritten_by(self, tap: int, writer: Writer) -> Variable | None:
+        """Give the inner input whose row a step overwrites where it writes that of `tap`."""
+        known = self.known_length
+        if self.is_full is False and not self.is_mit_mot and known is not None:
+            # In a ring without a row to spare the oldest row gives way.
+            tight = writer.plan.decide(f"{{}} == {self.first_row}", known)
+            tap = -self.first_row if tight else tap
+        return self.inputs[self.taps_in.index(tap)] if tap in self.taps_in else None
+
+    def may_be_placed(self, writer: Writer) -> bool:
+        """Decide whether a step may write its row before it is over."""
+        return self.is_full is not False or self._has_free_row(writer)
 
     def _has_free_row(self, writer: Writer) -> bool:
         """Decide whether the row that a step writes in a ring is none that it reads."""
