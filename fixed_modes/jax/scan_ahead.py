@@ -1,8 +1,9 @@
-"""What the steps of a loop compute without one another is computed ahead of the loop.
+"""What the steps of a loop compute without one another is computed outside of the loop.
 
-All steps of a loop that only maps, and the draws of a loop that draws from a
-distribution known beforehand (up to location and scale), are computed at once:
-that is vector code, where a loop runs scalar code that is several times slower.
+All steps of a loop that only maps, the draws of a loop that draws from a
+distribution known beforehand (up to location and scale), and dear functions of what
+the steps read are computed ahead, at once: that is vector code, where a loop runs
+scalar code that is several times slower.  Sums of products follow after the loop.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from fixed_modes.jax.flat_jaxpr import FlatFunction, Slot, carry_out, flatten, value_of
 from fixed_modes.jax.scan_shared import Drawn
 from fixed_modes.jax.scan_split import split_step
+from fixed_modes.jax.scan_sums import add_products, push_out_sums
 
 #: What is computed ahead takes no more bytes than this at one time.
 MOST_BYTES = 1 << 26
@@ -72,9 +74,10 @@ def _plain(
 
 
 class _Ahead:
-    """A loop in two parts."""
+    """A loop in parts."""
 
     def __init__(self, flat: FlatFunction, n_carry: int, n_keys: int) -> None:
+        flat, self.sums = push_out_sums(flat, n_carry, n_keys)
         tree = jax.tree_util.tree_unflatten(flat.structure, flat.outputs)
         n_flags = len(tree[2])
         self.flat, self.n_keys = flat, n_keys
@@ -91,6 +94,7 @@ class _Ahead:
         self, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
     ) -> tuple[Any, Any, list[Any]]:
         at_once = max(1, MOST_BYTES // max(1, self.split.nbytes))
+        at_once = min(at_once, self.split.lanes or at_once)
         rows = _leaves(entering)
         n_blocks = max(1, -(-steps // at_once))
         drawn = [draw for draw in draws if draw is not None]
@@ -128,6 +132,17 @@ class _Ahead:
         self, carry: Any, rows: list[Any], keys: list[Any], steps: int
     ) -> tuple[Any, Any, list[Any]]:
         """Run some steps, with one key for each draw in a step, or with keys among `rows`."""
+        carry, (stacked, factors), flags = self.without_sums(carry, rows, keys, steps)
+        if self.sums:
+            leaves, structure = jax.tree_util.tree_flatten(carry)
+            leaves = add_products(self.sums, leaves, rows, factors)
+            carry = jax.tree_util.tree_unflatten(structure, leaves)
+        return carry, stacked, flags
+
+    def without_sums(
+        self, carry: Any, rows: list[Any], keys: list[Any], steps: int
+    ) -> tuple[Any, Any, list[Any]]:
+        """Run some steps; the second result is a pair, with the factors of sums."""
         split, values = self.split, dict(self.fixed)
         slots = self.rows
         if split.keys_are_fixed:
@@ -144,7 +159,7 @@ class _Ahead:
             found = {**values, **dict(zip(slots, row))}
             carry_out(split.ahead, found)
             known = [value_of(slot, found) for slot in split.taken]
-            stacked = _values(self.outputs[1], found) if split.is_map else None
+            stacked = _values(self.outputs[1], found) if split.is_map else (None, None)
             return known, stacked, [jnp.any(value_of(flag, found)) for flag in early]
 
         taken, stacked, flags = jax.vmap(ahead, axis_size=steps)(rows)

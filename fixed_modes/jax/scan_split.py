@@ -14,6 +14,39 @@ CALLS = ("pure_callback", "io_callback", "custom_call", "ffi_call")
 #: A step with these is no matter of vector code.
 LOOPS = ("while", "scan", "cond", *CALLS)
 
+#: What takes long for a single number, by the names of JAX's primitives and our own.
+DEAR = {
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e", "bessel_i1e",
+    "cbrt", "cos", "cosh", "digamma", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1",
+    "igamma", "igammac", "lgamma", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan",
+    "tanh", "fixed_modes_cos", "fixed_modes_exp", "fixed_modes_expm1", "fixed_modes_log",
+    "fixed_modes_log1p", "fixed_modes_sigmoid", "fixed_modes_sin", "fixed_modes_tanh",
+}  # fmt: skip
+
+#: What is sooner computed again than stored and read.
+CHEAP = {
+    "abs", "add", "add_any", "and", "broadcast_in_dim", "convert_element_type", "copy",
+    "device_put", "eq", "expand_dims", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "neg",
+    "not", "or", "reshape", "rev", "select_n", "sign", "slice", "squeeze", "stop_gradient",
+    "sub", "transpose", "xor",
+}  # fmt: skip
+
+#: Of so many entries of a map the loops run side by side: those that end by a condition
+#: wait for the last one, and all share a step among threads if there are too many.
+LANES_OF_WHILE, LANES_OF_SCAN = 32, 128
+
+#: A loop with these, and with what is cheap or dear, gains from lanes.
+LIGHT = {
+    "bitcast_convert_type", "ceil", "clamp", "custom_jvp_call", "div", "floor", "integer_pow",
+    "is_finite", "jit", "pjit", "rem", "round", "rsqrt", "scan", "sqrt", "while",
+}  # fmt: skip
+
+#: A matrix with as many elements is worth one product for all steps.
+LARGE_MATRIX = 128
+
+#: Rows with as many elements are vector code in the loop too.
+LONG_ROW = 2048
+
 #: What makes keys of keys, by the names of JAX's primitives.
 KEY_OPERATIONS = (
     "random_wrap",
@@ -52,6 +85,8 @@ class Split:
     keys_are_fixed
         Whether one key serves a draw of all steps.  Else each step has its own,
         among what it reads.
+    lanes
+        So many steps at most are computed at one time; None: no limit.
     """
 
     fixed: list[Operation] = field(default_factory=list)
@@ -63,6 +98,7 @@ class Split:
     early: list[int] = field(default_factory=list)
     is_map: bool = False
     keys_are_fixed: bool = False
+    lanes: int | None = None
 
     @property
     def nbytes(self) -> int:
@@ -74,8 +110,8 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     """Choose what is done ahead of a loop.
 
     That is everything if the steps depend on nothing but what they read, and
-    contain no loops; else what comes from the keys, and the flags of checks,
-    where they depend on nothing that the loop computes.
+    contain no loops; else what comes from the keys, the flags of checks, and what
+    is dear, where they depend on nothing that the loop computes.
 
     Parameters
     ----------
@@ -90,11 +126,15 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     others = [operation for operation in flat.operations if id(operation) not in settled]
     known = set(flat.inputs[n_carry:])
     known.update(slot for op in (*fixed, *split.keys, *split.bits) for slot in op.outputs)
+    given = set(known)
     candidates = _independent(others, known)
     known.update(slot for operation in candidates for slot in operation.outputs)
     makers = {slot: op for op in (*fixed, *candidates) for slot in op.outputs}
 
-    split.is_map = not n_carry and not any(op.primitive.name in LOOPS for op in others)
+    loops = [op for op in others if op.primitive.name in LOOPS]
+    lanes = [_lanes(op) for op in loops]
+    split.is_map = not n_carry and (not loops or (not n_keys and all(lanes)))
+    split.lanes = min(lanes, default=None) if split.is_map else None
     outputs = flat.outputs[: len(flat.outputs) - n_flags]
     flags = flat.outputs[len(flat.outputs) - n_flags :]
     split.early = [i for i, a in enumerate(flags) if not isinstance(a, Slot) or a in known]
@@ -106,16 +146,19 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
         if not split.keys_are_fixed:
             drawn.update(flat.inputs[len(flat.inputs) - n_keys :])
         wanted += _descendants(candidates, drawn)
+        wanted += _dear(fixed, [op for op in others if op.primitive.name not in LOOPS], given)
     wanted += [makers[slot] for op in split.keys for slot in _slots(op) if slot in makers]
 
     chosen = _with_ancestors(wanted, makers)
     split.fixed = [operation for operation in fixed if id(operation) in chosen]
     split.ahead = [operation for operation in candidates if id(operation) in chosen]
+    late = [atom for index, atom in enumerate(flags) if index not in split.early]
     if not split.is_map:
         done = {id(op) for op in (*split.fixed, *split.keys, *split.bits, *split.ahead)}
+        done -= _again(flat, done, [*outputs, *late], split.ahead, {id(op) for op in wanted})
         split.rest = [operation for operation in flat.operations if id(operation) not in done]
     made = {slot for operation in split.ahead for slot in operation.outputs}
-    late = [atom for index, atom in enumerate(flags) if index not in split.early]
+    made -= {slot for operation in split.rest for slot in operation.outputs}
     used = [*(atom for operation in split.rest for atom in operation.inputs), *outputs, *late]
     split.taken = [a for a in dict.fromkeys(used) if isinstance(a, Slot) and a in made]
     return split
@@ -153,6 +196,60 @@ def _independent(operations: Sequence[Operation], known: set[Slot]) -> list[Oper
             known.update(operation.outputs)
             found.append(operation)
     return found
+
+
+def _lanes(loop: Operation) -> int:
+    """Say of how many entries of a map a loop is run side by side; 0: it had better not."""
+    names: set[str] = set()
+    pending = [(loop.primitive.name, loop.params, [slot.aval for slot in loop.outputs])]
+    while pending:
+        name, params, results = pending.pop()
+        if name not in LIGHT | CHEAP | DEAR or any(getattr(a, "size", 1) > 8 for a in results):
+            return 0
+        names.add(name)
+        inner = [value.jaxpr for value in params.values() if hasattr(value, "jaxpr")]
+        eqns = [eqn for jaxpr in inner for eqn in jaxpr.eqns]
+        pending += [(e.primitive.name, e.params, [v.aval for v in e.outvars]) for e in eqns]
+    return LANES_OF_WHILE if "while" in names else LANES_OF_SCAN
+
+
+def _dear(
+    fixed: Sequence[Operation], operations: Sequence[Operation], known: set[Slot]
+) -> list[Operation]:
+    """Find what is worth computing ahead among the operations that depend on `known` only."""
+    settled = {slot for operation in fixed for slot in operation.outputs}
+    return [op for op in _independent(operations, known) if _is_dear(op, settled)]
+
+
+def _is_dear(operation: Operation, settled: set[Slot]) -> bool:
+    slots = _slots(operation)
+    largest = max((int(getattr(slot.aval, "size", 1)) for slot in slots), default=0)
+    if operation.primitive.name == "dot_general" and largest >= LARGE_MATRIX:
+        # By a matrix that stays the same: one product for all steps.
+        varying = [slot for slot in slots if slot not in settled]
+        return len(varying) == 1 and not any(operation.params["dimension_numbers"][1])
+    return operation.primitive.name in DEAR and largest < LONG_ROW
+
+
+def _again(
+    flat: FlatFunction,
+    done: set[int],
+    results: Sequence[Any],
+    ahead: Sequence[Operation],
+    wanted: set[int],
+) -> set[int]:
+    """Choose what is computed ahead and once more in the loop, where it is cheap."""
+    makers = {slot: op for op in ahead for slot in op.outputs}
+    pending: list[Any] = [a for op in flat.operations if id(op) not in done for a in op.inputs]
+    pending += results
+    again: set[int] = set()
+    while pending:
+        op = makers.get(pending.pop())
+        if op is None or id(op) in again or id(op) in wanted or op.primitive.name not in CHEAP:
+            continue
+        again.add(id(op))
+        pending.extend(op.inputs)
+    return again
 
 
 def _descendants(operations: Sequence[Operation], sources: set[Slot]) -> list[Operation]:

@@ -5,12 +5,6 @@ The functions here are arithmetic without branches, and inlined.  For float64; t
 largest error seen against exact values is below 1 unit in the last place for `exp`
 and `log`, below 1.5 for `log1p`, below 2 for `expm1` and `sigmoid`, and below 2.5 for
 `tanh`.
-
-The reductions of the argument are those of W. J. Cody and W. Waite, *Software Manual
-for the Elementary Functions* (1980): ``x = k log(2) + r`` for the exponential, and
-``x = 2**k (1 + f)``, ``s = f / (2 + f)`` for the logarithm.  The polynomials are
-Chebyshev interpolants of ``(exp(r) - 1 - r) / r**2`` on [-0.347, 0.347] and of
-``(log((1 + s) / (1 - s)) / s - 2) / s**2`` by ``s**2`` on [0, 0.0295].
 """
 
 from __future__ import annotations
@@ -22,24 +16,9 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-_DOUBLE, _INTEGER = ir.DoubleType(), ir.IntType(64)
+from fixed_modes.polynomials import BIAS, EXP, LOG, LOG2, MANTISSA, SHIFT, SHIFT_BITS
 
-_EXP = (
-    0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326112,
-    0.001388888888888373, 0.0001984126987490126, 2.4801587325605324e-05,
-    2.7557255297969643e-06, 2.755727357010214e-07, 2.5105259538448494e-08,
-    2.0914717341716378e-09,
-)  # fmt: skip
-_LOG = (
-    0.666666666666667, 0.3999999999989889, 0.28571428626253836, 0.22222211089379496,
-    0.1818289243253687, 0.15331611722055008, 0.14617807153417325,
-)  # fmt: skip
-# The first part has 28 zeros at its end, so that multiples of it are exact.
-_LOG2 = (float.fromhex("0x1.62e42f0000000p-1"), float.fromhex("0x1.df473de6af279p-26"))
-# Adding it rounds to an integer, which then stands in the low bits.
-_SHIFT = 1.5 * 2.0**52
-_SHIFT_BITS = 0x4338000000000000
-_BIAS, _MANTISSA = 1023, 52
+_DOUBLE, _INTEGER = ir.DoubleType(), ir.IntType(64)
 
 
 class _Arithmetic:
@@ -93,17 +72,17 @@ class _Arithmetic:
 
     def power_of_two(self, k: Any) -> Any:
         """Give ``2.0**k`` for an integer from -1022 to 1023."""
-        biased = self.builder.add(k, ir.Constant(_INTEGER, _BIAS))
-        return self.from_bits(self.builder.shl(biased, ir.Constant(_INTEGER, _MANTISSA)))
+        biased = self.builder.add(k, ir.Constant(_INTEGER, BIAS))
+        return self.from_bits(self.builder.shl(biased, ir.Constant(_INTEGER, MANTISSA)))
 
     def reduced(self, x: Any) -> tuple[Any, Any, Any]:
         """Give ``k``, an integer, ``r`` and ``exp(r) - 1`` for ``x = k log(2) + r``."""
-        shifted = self.fused(x, 1.4426950408889634, _SHIFT)
-        k = self.subtract(shifted, _SHIFT)
-        r = self.fused(k, -_LOG2[0], x)
-        r = self.fused(k, -_LOG2[1], r)
-        tail = self.fused(self.multiply(r, r), self.polynomial(r, _EXP), r)
-        whole = self.builder.sub(self.bits(shifted), ir.Constant(_INTEGER, _SHIFT_BITS))
+        shifted = self.fused(x, 1.4426950408889634, SHIFT)
+        k = self.subtract(shifted, SHIFT)
+        r = self.fused(k, -LOG2[0], x)
+        r = self.fused(k, -LOG2[1], r)
+        tail = self.fused(self.multiply(r, r), self.polynomial(r, EXP), r)
+        whole = self.builder.sub(self.bits(shifted), ir.Constant(_INTEGER, SHIFT_BITS))
         return whole, r, tail
 
 
@@ -170,19 +149,19 @@ def _log(a: _Arithmetic, x: Any) -> Any:
     bits = a.bits(scaled)
     # k and the mantissa from the square root of 1/2 on.
     root = ir.Constant(_INTEGER, 0x3FE6A09E667F3BCD)
-    k = builder.ashr(builder.sub(bits, root), ir.Constant(_INTEGER, _MANTISSA))
-    mantissa = builder.sub(bits, builder.shl(k, ir.Constant(_INTEGER, _MANTISSA)))
-    exponent = a.from_bits(builder.add(k, ir.Constant(_INTEGER, _SHIFT_BITS)))
-    exponent = a.subtract(exponent, _SHIFT)
+    k = builder.ashr(builder.sub(bits, root), ir.Constant(_INTEGER, MANTISSA))
+    mantissa = builder.sub(bits, builder.shl(k, ir.Constant(_INTEGER, MANTISSA)))
+    exponent = a.from_bits(builder.add(k, ir.Constant(_INTEGER, SHIFT_BITS)))
+    exponent = a.subtract(exponent, SHIFT)
     exponent = builder.select(tiny, a.subtract(exponent, 54.0), exponent)
     f = a.subtract(a.from_bits(mantissa), 1.0)
     s = a.divide(f, a.add(f, 2.0))
     z = a.multiply(s, s)
-    rest = a.multiply(z, a.polynomial(z, _LOG))
+    rest = a.multiply(z, a.polynomial(z, LOG))
     half_square = a.multiply(a.multiply(f, 0.5), f)
-    small = a.fused(exponent, _LOG2[1], a.multiply(s, a.add(half_square, rest)))
+    small = a.fused(exponent, LOG2[1], a.multiply(s, a.add(half_square, rest)))
     value = a.subtract(a.subtract(half_square, small), f)
-    value = a.subtract(a.multiply(exponent, _LOG2[0]), value)
+    value = a.subtract(a.multiply(exponent, LOG2[0]), value)
     infinite = float("inf")
     value = a.choose("<", x, infinite, value, x)  # infinity, and NaN
     value = a.choose("==", x, 0.0, -infinite, value)

@@ -13,6 +13,7 @@ from aesara.tensor.math import Dot
 from fixed_modes.numba.aliasing import is_overwritten
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.loops import Functions, open_loops
+from fixed_modes.numba.order import ordered_nodes
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.views import lasting, note_view, permuted
@@ -160,7 +161,7 @@ def _changes_before_it_is_read(node: Apply, readers: list[Apply], fgraph: Functi
     """Say whether an input of `node` may be overwritten before the readers have been."""
     # What reads an `Elemwise` may be what computes it.
     last = [*readers, *(c for r in readers for v in r.outputs for c, _ in fgraph.clients[v])]
-    order = fgraph.toposort()
+    order = ordered_nodes(fgraph)
     places = [order.index(reader) for reader in last if reader != "output"]
     between = order[order.index(node) + 1 : max(places, default=0) + 1]
     return any(is_overwritten(variable, between) for variable in node.inputs)

@@ -77,6 +77,7 @@ from fixed_modes.numba.folding import fold
 from fixed_modes.numba.join import write_join
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_square_check
+from fixed_modes.numba.order import ordered_nodes
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
 from fixed_modes.numba.random import write_draw
@@ -116,7 +117,7 @@ def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
     The order respects the destroy maps of the graph.  What only one branch of
     an `IfElse` needs is written inside that branch.
     """
-    order = fgraph.toposort()
+    order = ordered_nodes(fgraph)
     regions = find_regions(fgraph, order)
 
     def write_region(region: Region) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 import subprocess
@@ -411,60 +410,6 @@ def output_of(*arguments: str, **variables: str) -> str:
     )
     assert process.returncode == 0, process.stderr
     return process.stdout
-
-
-WORKLOADS = ("recurrence-last", "ar2", "softmax-map", "ar1-normal")
-
-RUN_WORKLOADS = """
-    import json, sys, warnings
-    warnings.simplefilter("ignore")
-    import fixed_modes, aesara
-    import numpy as np
-    from numba.core import event
-    from benchmarks.namespaces import load_namespace
-    from benchmarks.workloads import load
-
-    started = []
-
-    class Listener(event.Listener):
-        def on_start(self, event):
-            started.append(str(event.data["dispatcher"]))
-
-        def on_end(self, event):
-            pass
-
-    event.register("numba:compile", Listener())
-    ns = load_namespace("aesara")
-    results = {}
-    for name in sys.argv[1].split(","):
-        workload = load(name)
-        graph = workload.build(ns)
-        f = aesara.function(
-            list(graph.inputs), list(graph.outputs), updates=dict(graph.updates),
-            mode="NUMBA_FIXED",
-        )
-        if graph.generator is not None:
-            graph.generator.set_value(workload.generator())
-        values = f(*workload.inputs("tiny"))
-        results[name] = [np.asarray(value).tolist() for value in values]
-    print(json.dumps([len(started), results]))
-"""
-
-
-def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    flags = (
-        f"{os.environ['AESARA_FLAGS']},fixed_modes__cache=True,fixed_modes__cache_dir={tmp_path}"
-    )
-    runs = [
-        json.loads(
-            output_of("-c", textwrap.dedent(RUN_WORKLOADS), ",".join(WORKLOADS), AESARA_FLAGS=flags)
-        )
-        for _ in range(2)
-    ]
-    (cold, first), (warm, second) = runs
-    assert cold >= len(WORKLOADS)
-    assert warm == 0
-    assert first == second
 
 
 COMPILE_ONE_GRAPH = """

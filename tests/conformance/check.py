@@ -43,12 +43,12 @@ class NotAGraph(Exception):
 
 @dataclass
 class Outcome:
-    """What two calls of a function give.
+    """What calls of a function give.
 
     Attributes
     ----------
     results
-        The outputs of the first call, those of the second one, the shared variables.
+        The outputs of each call, and the shared variables after all of them.
     error
         What was raised instead, and `trace` says where.
     """
@@ -60,8 +60,8 @@ class Outcome:
 
 
 def run(program: Program, mode: str | Mode) -> Outcome:
-    """Compile a new copy of the graph and call it twice."""
-    build, arguments = program.functions()
+    """Compile a new copy of the graph; call it twice, and with other values if there are some."""
+    build, makers = program.functions()
     is_reference = isinstance(mode, Mode)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,20 +70,22 @@ def run(program: Program, mode: str | Mode) -> Outcome:
                 inputs, outputs, updates, shared = build(mode if is_reference else None)
             except Exception as exc:
                 raise NotAGraph(str(exc)) from exc
-            values = arguments()
+            arguments = [make() for make in makers]
             try:
                 f = aesara.function(
                     inputs, outputs, updates=updates, mode=mode, on_unused_input="ignore"
                 )
-                calls = [f(*values), f(*values)]
+                calls = [f(*values) for values in (arguments[0], *arguments)]
             except Exception as exc:
                 return Outcome(error=exc, trace=traceback.format_exc()[-2500:])
     holders = [v for v in shared if hasattr(v.type, "dtype")]
-    outcome = Outcome([*calls[0], *calls[1], *(v.get_value() for v in holders)])
-    for value, original in zip(values, arguments()):
-        if not _identical(value, original):
-            outcome.complaints.append("an argument was changed")
-    owners = [*values, *(v.get_value(borrow=True) for v in holders), *calls[0], *calls[1]]
+    results = [result for call in calls for result in call]
+    outcome = Outcome([*results, *(v.get_value() for v in holders)])
+    given = [value for values in arguments for value in values]
+    originals = [value for make in makers for value in make()]
+    if not all(map(_identical, given, originals)):
+        outcome.complaints.append("an argument was changed")
+    owners = [*given, *(v.get_value(borrow=True) for v in holders), *results]
     outcome.complaints += _shared_memory(owners)
     return outcome
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 Shape = tuple[int, ...]
 
 FLOATS = ("float32", "float64")
-INTEGERS = ("int8", "uint8", "int64")
+INTEGERS = ("int8", "uint8", "int64", "int32", "uint32", "int16", "uint16")
+COMPLEX = ("complex64", "complex128")
 
 # Sums, differences and products of these are exact, so that what jumps (a comparison, a
 # floor) jumps for every order of evaluation.
@@ -147,7 +148,7 @@ class Expressions:
         return f"at.constant({self.array(shape, dtype)})"
 
     def number(self, dtype: str) -> str:
-        if dtype in (*FLOATS, "complex128"):
+        if dtype in (*FLOATS, *COMPLEX):
             return self.one_of(*NUMBERS)
         return self.one_of("1", "0", "2") if dtype != "bool" else self.one_of("1", "0")
 
@@ -159,17 +160,17 @@ class Expressions:
         b = self.expression(shape, dtype, depth, exact)
         if dtype == "bool":
             return self.one_of("({} & {})", "({} | {})", "at.xor({}, {})").format(a, b)
-        form = self.one_of(*(PAIRS[:3] if dtype == "complex128" else PAIRS))
+        form = self.one_of(*(PAIRS[:3] if dtype in COMPLEX else PAIRS))
         return self.cast(form.format(a, b), dtype)
 
     def unary(self, shape: Shape, dtype: str, depth: int, exact: bool) -> str:
         if dtype == "bool":
             return f"at.invert({self.expression(shape, dtype, depth, exact)})"
-        if dtype == "complex128":
+        if dtype in COMPLEX:
             form = self.one_of("-{}", "at.conj({})", "({} * 1j)")
         elif dtype in FLOATS and self.chance(3):
             form, exact = self.one_of(*JUMPS), True
-        elif dtype == "uint8":
+        elif dtype.startswith("uint"):
             form = self.one_of("({} * 2)", "({} + 1)", "({} // 2)", "({} % 3)")
         else:
             form = self.one_of(*EXACT)
@@ -199,7 +200,7 @@ class Expressions:
     def converted(self, shape: Shape, dtype: str, depth: int, exact: bool) -> str:
         narrower = [d for d in ("bool", *INTEGERS, *FLOATS) if d != dtype and _widens(d, dtype)]
         if dtype in FLOATS and self.chance(3):
-            z = self.expression(shape, "complex128", depth, exact)
+            z = self.expression(shape, self.one_of(*COMPLEX[::-1]), depth, exact)
             form = self.one_of("at.real({})", "at.imag({})")
             return self.cast(form.format(z), dtype)
         if not narrower:
@@ -276,7 +277,7 @@ class Expressions:
         a = self.expression(whole, dtype, depth, exact)
         if dtype == "bool":
             return f"{a}.{self.one_of('any', 'all')}(axis={axis})"
-        forms = ["sum", "prod"] if dtype == "complex128" else ["sum", "max", "min", "prod"]
+        forms = ["sum", "prod"] if dtype in COMPLEX else ["sum", "max", "min", "prod"]
         text = f"{a}.{self.one_of(*forms)}(axis={axis})"
         if dtype in FLOATS and not exact and self.chance(3):
             text = f"{a}.mean(axis={axis})"
@@ -306,9 +307,11 @@ class Expressions:
 
 def _widens(source: str, target: str) -> bool:
     """Say whether a cast from `source` to `target` is defined for every value."""
-    order = ("bool", *INTEGERS, *FLOATS, "complex128")
-    if source in ("float64", "complex128") and target == "float32":
-        return source == "float64"
+    if source in COMPLEX:
+        return target in COMPLEX
+    if target in COMPLEX or (source == "float64" and target == "float32"):
+        return True
+    order = ("bool", *INTEGERS, *FLOATS)
     if target == "bool":
         return source == "bool"
     if source in INTEGERS and target in INTEGERS:

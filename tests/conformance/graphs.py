@@ -11,8 +11,21 @@ from hypothesis import strategies as st
 from tests.conformance.expressions import Expressions, Shape, Variable
 from tests.conformance.program import Program
 
-STATE_DTYPES = ("float64", "float32", "int64", "int8", "uint8", "bool", "complex128")
-SHAPES: tuple[Shape, ...] = ((), (2,), (1,), (3,), (2, 3), (0,), (2, 1, 2), (9,), (3, 11), (5,))
+STATE_DTYPES = ("float64", "float32", "int64", "int8", "uint8", "bool", "complex128", "int32")
+RARE_DTYPES = ("uint32", "int16", "complex64", "uint16")
+SHAPES: tuple[Shape, ...] = (
+    (),
+    (2,),
+    (1,),
+    (3,),
+    (2, 3),
+    (0,),
+    (2, 1, 2),
+    (9,),
+    (3, 11),
+    (5,),
+    (0, 3),
+)
 STEPS = (3, 1, 2, 5, 0, 20)
 SEQUENCE_TAPS = ((0,), (0, 1), (-1, 0), (0, 2), (-2,))
 STATE_TAPS = ((-1,), (-1, -2), (-2,), (-1, -3))
@@ -36,6 +49,7 @@ class Writer(Expressions):
         super().__init__(draw)
         self.with_random = with_random
         self.arguments: list[str] = []
+        self.others: list[str] = []
         self.inputs: list[Variable] = []
         self.updates: list[str] = []
         self.shared: list[str] = []
@@ -59,9 +73,7 @@ class Writer(Expressions):
             f"def build(scan_mode):\n{body}\n"
             f"    return [{names}], [{', '.join(self.outputs)}], updates, "
             f"[{', '.join(self.shared)}]\n\n\n"
-            "def arguments():\n    return [\n"
-            + "".join(f"        {value},\n" for value in self.arguments)
-            + "    ]\n"
+            f"{_function('arguments', self.arguments)}\n\n{_function('others', self.others)}"
         )
 
     def shape(self) -> Shape:
@@ -69,16 +81,20 @@ class Writer(Expressions):
 
     def dtype(self) -> str:
         # Mostly floats: they have the gradients.
+        if self.chance(12):
+            return self.one_of(*RARE_DTYPES)
         return self.one_of("float64", "float64", "float64", *STATE_DTYPES)
 
-    def input_of(self, shape: Shape, dtype: str, values: str = "") -> Variable:
+    def input_of(self, shape: Shape, dtype: str, values: tuple[str, str] | None = None) -> Variable:
         """Declare an input; a length of 1 is part of its type now and then."""
         name = self.fresh("x")
         lengths = tuple(n if n == 1 and self.chance(2) else None for n in shape)
         declared = f'{name} = at.TensorType("{dtype}", {lengths})("{name}")'
         self.declarations.append(declared)
         self.lines.insert(len(self.declarations), declared)
-        self.arguments.append(values or self.array(shape, dtype))
+        first, other = values or (self.array(shape, dtype), self.array(shape, dtype))
+        self.arguments.append(first)
+        self.others.append(other)
         variable = Variable(name, dtype, shape, exact=True)
         self.inputs.append(variable)
         return variable
@@ -125,7 +141,9 @@ class Writer(Expressions):
         if form == "constant":
             return str(steps)
         if form == "symbolic" and depth == 0:
-            return self.input_of((), "int64", f'np.array({steps}, "int64")').name
+            numbers = (steps, self.one_of(steps, max(steps - 1, 1), 1) if steps else 0)
+            texts = [f'np.array({n}, "int64")' for n in numbers]
+            return self.input_of((), "int64", (texts[0], texts[1])).name
         return None
 
     def draw_sequences(
@@ -272,6 +290,11 @@ class Writer(Expressions):
             f'gradients = aesara.grad(cost, [{", ".join(chosen)}], disconnected_inputs="ignore")'
         )
         self.outputs += [f"gradients[{n}]" for n in range(len(chosen))]
+
+
+def _function(name: str, values: Sequence[str]) -> str:
+    lines = "".join(f"        {value},\n" for value in values)
+    return f"def {name}():\n    return [\n{lines}    ]\n"
 
 
 @st.composite

@@ -33,7 +33,7 @@ warnings.simplefilter("ignore")
 {body}
 
 def run(mode):
-    """Call the function twice; give both results, and the shared variables after that."""
+    """Call the function; give all results, and the shared variables after that."""
     is_reference = isinstance(mode, Mode)
     try:
         with aesara.config.change_flags(cxx="" if is_reference else aesara.config.cxx):
@@ -43,12 +43,14 @@ def run(mode):
             )
             values = arguments()
             results = [f(*values), f(*values)]
+            if "others" in globals():
+                results.append(f(*others()))
     except Exception as error:
         return [f"{{type(error).__name__}}: {{str(error).strip().splitlines()[:1]}}"]
     for value, original in zip(values, arguments()):
         np.testing.assert_array_equal(value, original, err_msg="an argument was changed")
     kept = [v.get_value(borrow=True) for v in shared if not hasattr(v.type, "is_valid_rng")]
-    return [*results[0], *results[1], *kept]
+    return [value for result in results for value in result] + kept
 
 
 # The graph as it stands, without a rewrite, in Python: what it means.
@@ -68,18 +70,20 @@ class Program:
     Attributes
     ----------
     body
-        Source of two functions.  ``build(scan_mode)`` makes a new graph, in which
-        each scan has that mode, and gives its inputs, outputs, updates and shared
-        variables; ``arguments()`` gives new values for the inputs.
+        Source of functions.  ``build(scan_mode)`` makes a new graph, in which each
+        scan has that mode, and gives its inputs, outputs, updates and shared
+        variables; ``arguments()`` gives new values for the inputs, and ``others()``,
+        if it is there, gives further ones of the same shapes.
     """
 
     body: str
 
-    def functions(self) -> tuple[Callable[[Any], Any], Callable[[], list[Any]]]:
-        """Give ``build`` and ``arguments``."""
+    def functions(self) -> tuple[Callable[[Any], Any], list[Callable[[], list[Any]]]]:
+        """Give ``build``, and the functions that give values for the inputs."""
         namespace: dict[str, Any] = {}
         exec(compile(IMPORTS + self.body, "<program>", "exec"), namespace)
-        return namespace["build"], namespace["arguments"]
+        makers = [namespace[n] for n in ("arguments", "others") if n in namespace]
+        return namespace["build"], makers
 
     def alone(self, mode: str, title: str, details: str) -> str:
         """Give a script that runs this program in `mode` and shows what comes out."""

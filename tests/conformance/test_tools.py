@@ -31,7 +31,7 @@ class Wrong(Program):
     """A program that any mode but the reference gets wrong."""
 
     def functions(self):
-        build, arguments = super().functions()
+        build, makers = super().functions()
 
         def build_wrongly(scan_mode):
             inputs, outputs, updates, shared = build(scan_mode)
@@ -39,7 +39,7 @@ class Wrong(Program):
                 outputs = [out * 1.5 for out in outputs]
             return inputs, outputs, updates, shared
 
-        return build_wrongly, arguments
+        return build_wrongly, makers
 
 
 def test_a_right_program_is_told_from_a_wrong_one():

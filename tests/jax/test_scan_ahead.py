@@ -6,6 +6,7 @@ import aesara
 import aesara.tensor as at
 import numpy as np
 import pytest
+from aesara.scan.utils import until
 from aesara.tensor.random.utils import RandomStream
 from scipy import stats
 
@@ -108,3 +109,73 @@ def test_vector_draws_in_a_loop_inside_a_loop():
     assert draws.shape == (500, 3)
     assert stats.kstest(draws.ravel() / 2, stats.norm.cdf).pvalue > 1e-3
     assert len(np.unique(np.concatenate([draws, f()]))) == 3000
+
+
+@pytest.mark.parametrize("entries", [0, 1, 31, 32, 33, 200])
+def test_loops_of_a_map_end_each_by_its_own_condition(entries):
+    """The number of steps to 1 in Collatz's sequence, and the largest number on the way."""
+
+    def collatz(start, most):
+        def step(x, largest, count):
+            x = at.switch(at.eq(x % 2, 0), x // 2, 3 * x + 1)
+            return [x, at.maximum(largest, x), count + 1], until(at.le(x, 1))
+
+        zero = at.constant(0, dtype="int64")
+        (_, largest, count), _ = aesara.scan(step, outputs_info=[start, start, zero], n_steps=most)
+        return largest[-1], count[-1]
+
+    starts, most = at.lvector("starts"), at.lscalar("most")
+    rows, _ = aesara.scan(collatz, sequences=[starts], non_sequences=[most])
+    f = aesara.function([starts, most], rows, mode=MODE)
+
+    def expected(x, limit):
+        largest, count = x, 0
+        while count < limit:
+            x = x // 2 if x % 2 == 0 else 3 * x + 1
+            largest, count = max(largest, x), count + 1
+            if x <= 1:
+                break
+        return largest, count
+
+    values = np.arange(1, entries + 1)
+    for limit in (500, 7):
+        found = np.transpose(f(values, limit)).reshape(-1, 2)
+        np.testing.assert_array_equal(found, [expected(x, limit) for x in values] or found[:0])
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_short_loops_of_a_map_run_side_by_side(steps):
+    def inner(x, n):
+        trace, _ = aesara.scan(
+            lambda y, x: at.cos(y) * x, outputs_info=[x], non_sequences=[x], n_steps=n
+        )
+        return at.concatenate([x[None], trace])[-1]
+
+    xs = at.dvector("xs")
+    rows, _ = aesara.scan(lambda x: inner(x, steps), sequences=[xs])
+    values = np.linspace(-2, 2, 300)
+    y = values
+    for _ in range(steps):
+        y = np.cos(y) * values
+    np.testing.assert_allclose(aesara.function([xs], rows, mode=MODE)(values), y, rtol=1e-13)
+
+
+def test_a_failing_check_in_one_of_the_loops_of_a_map_raises():
+    def inner(x):
+        trace, _ = aesara.scan(
+            lambda y, x: (60 // (y - 3), until(y < x)),
+            outputs_info=[x],
+            non_sequences=[x],
+            n_steps=4,
+        )
+        return trace[-1]
+
+    xs = at.lvector("xs")
+    rows, _ = aesara.scan(inner, sequences=[xs])
+    f = aesara.function([xs], rows, mode=MODE)
+    reference = aesara.function([xs], rows, mode="FAST_COMPILE")
+    values = np.arange(100, 170)
+    np.testing.assert_array_equal(f(values), reference(values))
+    values[50] = 3
+    with pytest.raises(ZeroDivisionError):
+        f(values)
