@@ -20,6 +20,7 @@ from aesara.tensor.type import TensorType
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
 from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scan_parts import Buffer
 from fixed_modes.numba.scan_ring import Steps
@@ -27,7 +28,7 @@ from fixed_modes.numba.scan_rows import write_row
 from fixed_modes.numba.scan_traces import Carried, Trace, copy_generator
 from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.views import name_of_whole, row_text
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
+from fixed_modes.numba.writer import Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
 
 #: The name of a sequence, its shape, and the name of the array that it is a view of.

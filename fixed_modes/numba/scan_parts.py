@@ -20,11 +20,12 @@ from fixed_modes.numba.elements import (
     set_elements,
     small_shape,
 )
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scan_ring import Ring, Steps
 from fixed_modes.numba.scan_rows import changed_shape_message, entry, note_placed
 from fixed_modes.numba.views import name_of_whole, row_text
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # So many earlier values of a state are kept in local variables, and so many numbers in all.
 _MOST_REGISTERS = 8

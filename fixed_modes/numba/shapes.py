@@ -28,9 +28,10 @@ from aesara.tensor.subtensor import (
     Subtensor,
 )
 
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.folding import entries_of, known_arange, known_slice
 from fixed_modes.numba.plan import Known, NotKnown, Plan
-from fixed_modes.numba.writer import Shape, Writer
+from fixed_modes.numba.writer import Writer
 
 _MaybeShape = Optional[Shape]
 

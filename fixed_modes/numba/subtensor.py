@@ -19,11 +19,12 @@ from aesara.tensor.type import TensorType
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_assignment, write_fill
 from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.loops import open_loops
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.shapes import indexed_shape
 from fixed_modes.numba.views import lasting, note_view
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
 def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
