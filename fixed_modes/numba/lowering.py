@@ -25,6 +25,7 @@ from aesara.tensor.basic import (
     AllocDiag,
     AllocEmpty,
     ExtractDiag,
+    Join,
     MakeVector,
     Nonzero,
     ScalarFromTensor,
@@ -73,6 +74,7 @@ from fixed_modes.numba.elemwise import (
     write_elemwise,
 )
 from fixed_modes.numba.folding import fold
+from fixed_modes.numba.join import write_join
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_finite_check, write_square_check
 from fixed_modes.numba.order import ordered_nodes
@@ -366,6 +368,7 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
+_register_where_known(Join, write_join)
 for _op, _attempt in {**ARANGE, **LINEAR_ALGEBRA, **SORTING}.items():
     _register_where_known(_op, _attempt)
 _register_where_known(Repeat, write_repeat)
