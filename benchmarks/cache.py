@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +30,9 @@ class Start:
         The first call.
     key, lookup
         Of these, what the cache took to describe the graph and to read the entry.
+    once
+        Of these, what it took to find out versions and what is registered, which the
+        second function of a process does without.
     compiled
         How many functions Numba compiled.
     processes
@@ -41,6 +45,7 @@ class Start:
     first_call: float
     key: float = 0.0
     lookup: float = 0.0
+    once: float = 0.0
     compiled: int = 0
     processes: int = 0
     rewritten: int = 0
@@ -57,8 +62,8 @@ class Result:
     kernel
         The kernel written by hand, from Numba's own cache; None for JAX_FIXED.
     alone, together
-        Seconds from the start of a process to its end, one process by itself and
-        `workers` at once, all with a full cache; None if not measured.
+        Seconds from the start of a process to its end, one process by itself (the
+        median of three) and `workers` at once, all with a full cache; None if not measured.
     """
 
     workload: str
@@ -106,7 +111,7 @@ def measure(
             kernel = start("hand-numba")
         if workers:
             tell(f"{workers} workers")
-            alone = _seconds(lambda: start(mode))
+            alone = median(_seconds(lambda: start(mode)) for _ in range(3))
             together = _seconds(lambda: _all_at_once(lambda: start(mode), workers))
     return Result(workload, mode, cold, warm, kernel, alone, together)
 
@@ -114,7 +119,7 @@ def measure(
 def markdown(results: Sequence[Result], workers: int, cores: int) -> str:
     """Write a table."""
     head = ["workload", "mode", "function cold, s", "warm, s", "first call cold, s", "warm, s"]
-    head += ["kernel warm, s", "key and lookup, % of function cold"]
+    head += ["kernel warm, s", "key and lookup, % of function cold", "once a process, ms"]
     head += ["compiled warm", "rewritten warm", "processes warm"]
     if workers:
         head += [f"{workers} at once / one, for {cores} cores"]
@@ -134,6 +139,7 @@ def _line(result: Result, workers: int, cores: int) -> list[str]:
         *(f"{seconds:.3g}" for seconds in (result.cold.first_call, warm.first_call)),
         "" if result.kernel is None else f"{result.kernel.first_call:.3g}",
         f"{share:.2g}",
+        f"{1e3 * warm.once:.2g}",
         str(warm.compiled),
         str(warm.rewritten),
         str(warm.processes),

@@ -22,9 +22,12 @@ class InnerGraphLinker(JITLinker):
     rewrites
         The rewrites of the enclosing mode: a `RewriteDatabaseQuery` or a
         `GraphRewriter`; the mode sets it.
+    converted
+        A graph that is known to be converted without a warning, if there is one.
     """
 
     rewrites: Any = DEFAULT_REWRITES
+    converted: FunctionGraph | None = None
     #: Tags of rewrites that this back end can't use; they are kept out of inner graphs.
     excluded_tags: tuple[str, ...] = ()
 

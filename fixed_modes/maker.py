@@ -31,9 +31,13 @@ class FixedFunctionMaker(FunctionMaker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         with compiling:
             super().__init__(*args, **{"function_builder": FixedFunction, **kwargs})
-            if self.rewritten is not None and self.rewritten.outcome.state == "waiting":
+            if self.rewritten is None:
+                return
+            if self.rewritten.is_converted:
+                self.linker.converted = self.fgraph
+            if self.rewritten.outcome.state == "waiting":
                 if self.linker.finish(self.fgraph):
-                    self.rewritten.save()
+                    self.rewritten.record()
                 else:
                     self.rewritten.outcome.refuse("refused", "the graph runs in Python")
 
@@ -60,4 +64,8 @@ class FixedFunctionMaker(FunctionMaker):
     def create(self, *args: Any, **kwargs: Any) -> Any:
         """Make the function, as `FunctionMaker` does."""
         with compiling:
-            return super().create(*args, **kwargs)
+            function = super().create(*args, **kwargs)
+            if self.rewritten is not None and self.rewritten.outcome.state == "waiting":
+                converted = getattr(function.vm, "jit_fn", None)
+                self.rewritten.save(getattr(converted, "is_without_warnings", False))
+            return function

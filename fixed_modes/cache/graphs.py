@@ -55,6 +55,8 @@ _QUIET = {
 }
 #: What the names of these entries begin with.
 _PREFIX = "graph-"
+#: What they begin with says whether the graph has been converted without a warning.
+_CONVERTED = {b"c": True, b"w": False}
 _FEATURES = (ReplaceValidate, Supervisor, PreserveVariableAttributes)
 
 
@@ -74,12 +76,16 @@ class RewrittenGraph:
     ----------
     outcome
         What came of it.
+    is_converted
+        Of a graph that was loaded: whether it has been converted before without a warning.
     """
 
     def __init__(self, fgraph: FunctionGraph, mode: Mode, specs: Any) -> None:
         self.outcome = Outcome()
+        self.is_converted = False
         self._fgraph = fgraph
         self._original: Sequence[Variable] = ()
+        self._content = b""
         if not config.fixed_modes__cache:
             self.outcome.state = "off"
             return
@@ -99,7 +105,10 @@ class RewrittenGraph:
             return False
         fgraph = self._fgraph
         try:
-            outputs, handles_destroyers = graph_record.loads(content, fgraph.inputs, self._original)
+            is_converted = _CONVERTED[content[:1]]
+            outputs, handles_destroyers = graph_record.loads(
+                content[1:], fgraph.inputs, self._original
+            )
         except Exception as exc:
             # Whole, but of no use, which the versions in the key rule out.
             _log.debug("A stored graph can't be loaded", exc_info=exc)
@@ -110,24 +119,32 @@ class RewrittenGraph:
         if handles_destroyers:
             fgraph.attach_feature(DestroyHandler())
         self.outcome.state = "loaded"
+        self.is_converted = is_converted
         return True
 
-    def save(self) -> None:
-        """Store the graph as it is now, with its inner graphs."""
-        if not self.outcome.key:
-            return
+    def record(self) -> None:
+        """Write down the graph as it is now, with its inner graphs."""
         fgraph = self._fgraph
         try:
             if (len(fgraph.inputs), len(fgraph.outputs)) != self._shape:
                 raise Undescribable("updates that rewriting has taken away")
-            content = graph_record.dumps(fgraph, self._original)
-            self._check(content)
+            self._content = graph_record.dumps(fgraph, self._original)
+            self._check(self._content)
         except Exception as exc:
             # Whatever is in a graph that can't be pickled: the graph itself is fine.
             self.outcome.refuse("refused", f"what it is rewritten to can't be stored: {exc}")
-            return
+
+    def save(self, is_converted: bool) -> None:
+        """Store what has been written down.
+
+        Parameters
+        ----------
+        is_converted
+            Whether the graph has been converted without a warning.
+        """
         self.outcome.state = "rewritten"
         key = _PREFIX + self.outcome.key
+        content = (b"c" if is_converted else b"w") + self._content
         if not self._store.put(key, content, config.fixed_modes__cache_size):
             self.outcome.refuse("rewritten", "the entry could not be written")
 

@@ -6,7 +6,7 @@ their names; with any other, rewritten graphs are not kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -29,64 +29,67 @@ def registry_digest() -> str:
         If there is a rewrite that is not Aesara's own.
     """
     global _last
-    members = list(_members(optdb, set()))
+    members: list[Any] = []
+    _members(optdb, members, set())
     known, digest = _last
     # By identity: rewrites that are equal are not always the same.
     if len(known) != len(members) or any(a is not b for a, b in zip(known, members)):
         key = Key()
         numbers: dict[int, int] = {}
+        texts = []
         for member in members:
             if isinstance(member, (str, int, float, bool, type(None))):
-                key.add(member)
+                texts.append(repr(member))
             elif id(member) in numbers:
-                key.write("again", str(numbers[id(member)]))
+                texts.append(repr(("again", numbers[id(member)])))
             else:
                 numbers[id(member)] = len(numbers)
-                _add(key, member)
+                texts.append(repr(_described(member)))
+        key.write("registry", *texts)
         digest = key.hexdigest()
         _last = members, digest
     return digest
 
 
-def _members(database: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield tags and what has them, in the order of registration."""
-    if id(database) in seen:
-        return
+def _members(database: Any, found: list[Any], seen: set[int]) -> None:
+    """List tags and what has them, in the order of registration."""
     seen.add(id(database))
-    for tag, found in list(database.__db__.items()):
-        if not found:
+    for tag, rewriters in list(database.__db__.items()):
+        if not rewriters:
             # Left behind where somebody asked for a tag.
             continue
-        yield tag
-        for rewriter in found:
-            yield rewriter
+        found.append(tag)
+        for rewriter in rewriters:
+            found.append(rewriter)
+            if id(rewriter) in seen:
+                continue
+            seen.add(id(rewriter))
             for inner in (rewriter, *vars(rewriter).values()):
-                if hasattr(inner, "__db__"):
-                    yield from _members(inner, seen)
+                if hasattr(inner, "__db__") and (inner is rewriter or id(inner) not in seen):
+                    _members(inner, found, seen)
     for name in ("__position__", "__final__", "__cleanup__"):
         for tag, value in getattr(database, name, {}).items():
-            yield from (tag, value)
+            found += (tag, value)
 
 
-def _add(key: Key, member: Any) -> None:
+def _described(member: Any) -> tuple[Any, ...]:
     if isinstance(member, type):
         # The rewrites of neural networks name a class where others have a rewriter.
         _check_home(member)
-        key.write("class", member.__module__, member.__qualname__)
-        return
-    key.write("rewriter", type(member).__qualname__, str(member.name))
+        return "class", member.__module__, member.__qualname__
     _check_home(type(member))
+    found = ("rewriter", type(member).__qualname__, str(member.name))
     if isinstance(member, FromFunctionNodeRewriter):
         _check_home(member.fn)
-        key.write("function", member.fn.__module__, member.fn.__qualname__)
-    elif isinstance(member, PatternNodeRewriter):
-        key.write("patterns", _text_of(member.in_pattern), _text_of(member.out_pattern))
-        key.write("but not", _text_of(member.skip_identities_fn))
-    elif hasattr(member, "node_rewriter") and hasattr(member.node_rewriter, "name"):
-        _add(key, member.node_rewriter)
-    elif isinstance(getattr(member, "rewrites", None), list):
-        for inner in member.rewrites:
-            _add(key, inner)
+        return (*found, "function", member.fn.__module__, member.fn.__qualname__)
+    if isinstance(member, PatternNodeRewriter):
+        patterns = member.in_pattern, member.out_pattern, member.skip_identities_fn
+        return (*found, "patterns", *map(_text_of, patterns))
+    if hasattr(member, "node_rewriter") and hasattr(member.node_rewriter, "name"):
+        return (*found, _described(member.node_rewriter))
+    if isinstance(getattr(member, "rewrites", None), list):
+        return (*found, *map(_described, member.rewrites))
+    return found
 
 
 def _check_home(code: Any) -> None:

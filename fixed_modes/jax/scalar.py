@@ -51,7 +51,26 @@ def as_dtype(value: Any, dtype: Any) -> Any:
     value = jnp.asarray(value)
     if value.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         value = value.real
+    if value.dtype.kind == "f" and np.dtype(dtype).kind in "iu":
+        return _truncated(value, np.dtype(dtype))
     return value.astype(dtype)
+
+
+def _truncated(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Cut off the fraction as the C code does where the result is not in range.
+
+    JAX gives the nearest integer of the dtype there, and 0 for NaN.  Compiled C code goes
+    through int32 or int64, takes the lowest number of these for what they don't have, and
+    the last bits of that: 300.0 is 44 as int8, and -1.0 is 255 as uint8.
+    """
+    if dtype == np.uint64:
+        wrapped = _truncated(value, np.dtype("int64")).astype(dtype)
+        return jnp.where((value >= 0) & (value < 2.0**64), value.astype(dtype), wrapped)
+    wide = np.dtype("int64" if dtype.itemsize == 8 or dtype == np.uint32 else "int32")
+    lowest = np.iinfo(wide).min
+    # The bounds are exact in float32 too; a float64 may have a fraction below the lower one.
+    is_in_range = (value < -float(lowest)) & (jnp.trunc(value) >= float(lowest))
+    return jnp.where(is_in_range, value.astype(wide), lowest).astype(dtype)
 
 
 def _register_in_output_dtype(op_class: type, function: Callable[..., Any]) -> None:
@@ -156,6 +175,7 @@ def _power(x: Any, y: Any) -> Any:
         return jnp.power(x, y)
     # As in Aesara's C code, which computes in float64 and cuts off: 2 to the -1 is 0.
     inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0))
+    inverse = jnp.where(x == 0, as_dtype(np.inf, x.dtype), inverse)
     return jnp.where(y < 0, inverse.astype(x.dtype), jnp.power(x, jnp.maximum(y, 0)))
 
 

@@ -24,7 +24,6 @@ from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.failures import (
     refuse_nan,
     refuse_not_finite,
-    refuse_not_square,
     refuse_singular,
 )
 from fixed_modes.jax.frame import Frame
@@ -48,7 +47,8 @@ def _cholesky(x: Any, lower: bool) -> Any:
 @jax_lower.register(Cholesky)
 def _cholesky_op(op: Cholesky, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x = in_floats(values[0])
-    refuse_not_square(x)
+    if x.shape[0] != x.shape[1]:
+        raise ValueError(f"Input array is expected to be square but has the shape: {x.shape}.")
     refuse_not_finite(x, frame)
     factor = _cholesky(x, op.lower)
     failed = jnp.isnan(jnp.diagonal(factor)).any()

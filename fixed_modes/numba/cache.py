@@ -46,6 +46,7 @@ from fixed_modes._version import __version__
 from fixed_modes.cache.key import Key, Undescribable, own_sources
 from fixed_modes.cache.outcome import Outcome
 from fixed_modes.cache.store import Store, store_in
+from fixed_modes.numba.extensions import add_extensions
 
 _log = logging.getLogger("fixed_modes.cache")
 
@@ -93,6 +94,7 @@ def module_key(code: CodeType, namespace: Mapping[str, Any], options: Mapping[st
     key = Key(_describe)
     key.add(facts())
     key.add(settings())
+    add_extensions(key)
     key.add_code(code)
     key.write("lines", _lines(code))
     key.add(dict(sorted(options.items())))

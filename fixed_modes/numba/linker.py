@@ -66,7 +66,7 @@ class FixedNumbaLinker(InnerGraphLinker, NumbaLinker):
         ensure_stock_dispatch_imports()
         from fixed_modes.numba.module import CompiledGraph
 
-        return CompiledGraph(fgraph)
+        return CompiledGraph(fgraph, is_converted=fgraph is self.converted)
 
     def jit_compile(self, fn: CompiledGraph) -> CompiledGraph:
         return fn

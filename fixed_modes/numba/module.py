@@ -40,14 +40,30 @@ class CompiledGraph:
     ----------
     fgraph
         The graph, with its in-place passes done.
+    is_converted
+        Whether it is known to be converted without a warning.
     """
 
-    def __init__(self, fgraph: FunctionGraph) -> None:
+    def __init__(self, fgraph: FunctionGraph, is_converted: bool = False) -> None:
         self._fgraph = fgraph
         self._findings = Findings()
         self._variants: list[Variant] = []
-        # What can't be converted shows now, and not at the first call.
-        self._general = Variant(fgraph, Plan(), self._findings)
+        self._general_or_none: Variant | None = None
+        if not is_converted:
+            # What can't be converted shows now, and not at the first call.
+            _ = self._general
+
+    @property
+    def is_without_warnings(self) -> bool:
+        """Whether nothing that was converted so far runs in Python."""
+        return not self._findings.warned
+
+    @property
+    def _general(self) -> Variant:
+        """The variant that knows nothing of lengths."""
+        if self._general_or_none is None:
+            self._general_or_none = Variant(self._fgraph, Plan(), self._findings)
+        return self._general_or_none
 
     @property
     def source(self) -> str:
@@ -83,7 +99,7 @@ class CompiledGraph:
             # Aesara's conversion does not suit this Numba, or these types.
             self._findings.in_python.add(node)
             self._variants.clear()
-            self._general = Variant(self._fgraph, Plan(), self._findings)
+            self._general_or_none = None
             return self(*inputs)
         except Exception as exc:
             if error[0]:
@@ -92,10 +108,11 @@ class CompiledGraph:
         return () if outputs is None else outputs
 
     def _new_variant(self, inputs: tuple[Any, ...]) -> tuple[Variant, np.ndarray]:
-        variant = self._general
-        # With so many, the lengths decide too much to be written for.
         if len(self._variants) < _MOST_VARIANTS:
             variant = Variant(self._fgraph, Plan(inputs), self._findings)
+        else:
+            # With so many, the lengths decide too much to be written for.
+            variant = self._general
         self._variants.insert(0, variant)
         parameters = variant.parameters(inputs)
         assert parameters is not None

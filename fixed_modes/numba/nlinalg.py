@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
 import numpy as np
 from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import Op
-from aesara.tensor.nlinalg import Det, Inv, MatrixInverse
+from aesara.tensor.nlinalg import SVD, Det, Inv, MatrixInverse, QRFull
 from aesara.tensor.slinalg import Cholesky
 
+from fixed_modes.numba.lapack import QR
 from fixed_modes.numba.triangular import all_finite
 from fixed_modes.numba.writer import Writer
 
@@ -157,8 +158,62 @@ def write_square_check(x: Variable, writer: Writer) -> None:
         writer.emit_failure(ValueError, _not_square, rows, columns)
 
 
+def write_finite_check(variables: Sequence[Variable], writer: Writer) -> None:
+    """Write the check that there is no NaN and no infinity."""
+    finite = " and ".join(f"np.isfinite({writer.name(v)}).all()" for v in variables)
+    with writer.block(f"if not ({finite}):"):
+        writer.emit_failure(ValueError, lambda: "array must not contain infs or NaNs")
+
+
 def _not_square(rows: int, columns: int) -> str:
     return f"Input array is expected to be square but has the shape: ({rows}, {columns})."
+
+
+def write_qr(op: QRFull, node: Apply, writer: Writer) -> bool:
+    """Write a reduced QR decomposition; False for the other modes and integers."""
+    (x,) = node.inputs
+    if op.mode != "reduced" or x.type.dtype not in QR:
+        return False
+    if any(out.type.dtype != x.type.dtype for out in node.outputs):
+        return False
+    function = QR[x.type.dtype]
+    names = [writer.define(out, hint) for out, hint in zip(node.outputs, "qr")]
+    called = writer.use_global(function.__name__, function)
+    writer.emit(f"{', '.join(names)} = {called}({writer.name(x)})")
+    return True
+
+
+@numba.njit
+def svd_full(a: Any) -> Any:
+    """Decompose a matrix; Numba's own function refuses empty ones."""
+    if a.size:
+        return np.linalg.svd(a, True)
+    rows, columns = a.shape
+    u, v = np.eye(rows).astype(a.dtype), np.eye(columns).astype(a.dtype)
+    return np.asfortranarray(u), np.zeros(0, a.real.dtype), np.asfortranarray(v)
+
+
+@numba.njit
+def svd_thin(a: Any) -> Any:
+    """Decompose a matrix, without the vectors that belong to no singular value."""
+    if a.size:
+        return np.linalg.svd(a, False)
+    u, v = np.zeros((a.shape[0], 0), a.dtype), np.zeros((0, a.shape[1]), a.dtype)
+    return np.asfortranarray(u), np.zeros(0, a.real.dtype), np.asfortranarray(v)
+
+
+def write_svd(op: SVD, node: Apply, writer: Writer) -> bool:
+    """Write a singular value decomposition; False without vectors, and for other numbers."""
+    (x,) = node.inputs
+    if not op.compute_uv or x.type.dtype not in QR:
+        return False
+    if any(out.type.dtype != x.type.dtype for out in node.outputs[::2]):
+        return False
+    function = svd_full if op.full_matrices else svd_thin
+    names = [writer.define(out, hint) for out, hint in zip(node.outputs, "usv")]
+    called = writer.use_global(function.__name__, function)
+    writer.emit(f"{', '.join(names)} = {called}({writer.name(x)})")
+    return True
 
 
 #: What writes each op; it says False for dtypes that it has nothing for.
@@ -167,4 +222,6 @@ LINEAR_ALGEBRA: dict[type[Op], Callable[..., bool]] = {
     Det: write_det,
     Inv: write_inverse,
     MatrixInverse: write_inverse,
+    QRFull: write_qr,
+    SVD: write_svd,
 }

@@ -16,10 +16,13 @@ import numba
 import scipy.special.cython_special as cython_special
 from numba import types
 
-_name_of = ctypes.pythonapi.PyCapsule_GetName
-_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+name_of_capsule = ctypes.pythonapi.PyCapsule_GetName
+name_of_capsule.restype, name_of_capsule.argtypes = ctypes.c_char_p, [ctypes.py_object]
+pointer_of_capsule = ctypes.pythonapi.PyCapsule_GetPointer
+pointer_of_capsule.restype, pointer_of_capsule.argtypes = (
+    ctypes.c_void_p,
+    [ctypes.py_object, ctypes.c_char_p],
+)
 
 
 def _bind(function: str, count: int) -> types.ExternalFunction:
@@ -34,9 +37,9 @@ def _bind(function: str, count: int) -> types.ExternalFunction:
     # One name stands for several where a function takes several types.
     for name in (function, f"__pyx_fuse_0{function}", f"__pyx_fuse_1{function}"):
         capsule = cython_special.__pyx_capi__.get(name)
-        if capsule is not None and _name_of(capsule) == signature:
+        if capsule is not None and name_of_capsule(capsule) == signature:
             symbol = f"fixed_modes_scipy_{function}"
-            llvm.add_symbol(symbol, _pointer_of(capsule, signature))
+            llvm.add_symbol(symbol, pointer_of_capsule(capsule, signature))
             arguments = [types.float64] * count
             return types.ExternalFunction(symbol, types.float64(*arguments, types.int32))
     raise ImportError(f"scipy.special.cython_special has no {function} of {count} doubles")

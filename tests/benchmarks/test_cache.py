@@ -26,14 +26,15 @@ def test_a_workload_is_started_cold_and_warm(tmp_path: Path) -> None:
     assert result["cold"]["processes"] == result["warm"]["processes"] == 0
     assert 0 < result["warm"]["key"] < result["warm"]["function"]
     assert 0 < result["warm"]["lookup"] < result["warm"]["function"]
+    assert 0 < result["warm"]["once"] < result["warm"]["function"]
     assert result["kernel"]["first_call"] > 0
     assert "softmax-map | NUMBA_FIXED" in done.output
 
 
 def test_the_table_allows_for_the_cores() -> None:
-    warm = Start(function=1.5, first_call=0.5, key=0.03, lookup=0.01)
+    warm = Start(function=1.5, first_call=0.5, key=0.03, lookup=0.01, once=0.007)
     result = Result("a", "JAX_FIXED", Start(2.0, 3.0), warm, alone=1.0, together=6.0)
     line = markdown([result], workers=8, cores=2).splitlines()[-1]
-    assert line == "| a | JAX_FIXED | 2 | 1.5 | 3 | 0.5 |  | 2 | 0 | 0 | 0 | 1.50 |"
+    assert line == "| a | JAX_FIXED | 2 | 1.5 | 3 | 0.5 |  | 2 | 7 | 0 | 0 | 0 | 1.50 |"
     line = markdown([result], workers=1, cores=2).splitlines()[-1]
     assert line.endswith("| 6.00 |")

@@ -417,7 +417,8 @@ def test_an_entry_of_no_use_is_replaced(directory: Path) -> None:
     make = cumulated()
     make("NUMBA_FIXED")
     (path,) = directory.glob("graph-*")
-    for content in (b"", b"no pickle", pickle.dumps(None), pickle.dumps({"a": 1})):
+    contents = (b"", b"no pickle", pickle.dumps(None), pickle.dumps({"a": 1}))
+    for content in (*contents, *(b"c" + content for content in contents)):
         Store(directory).put(path.stem, content, 10**9)
         f = make("NUMBA_FIXED")
         assert state(f) == "rewritten"

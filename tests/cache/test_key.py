@@ -196,6 +196,15 @@ def test_names_of_variables_make_no_difference_to_a_function() -> None:
     assert one == key_of_code("# a line\n\n" + FUNCTION, g=math.sin, k=3)
 
 
+def test_names_of_arguments_count_since_calls_may_use_them() -> None:
+    """Of these functions ``f(x=1, y=2)`` gives -1 and 1, and the instructions are the same."""
+    one, other = "def f(x, y): return x - y", "def f(y, x): return y - x"
+    assert key_of_code(one) != key_of_code(other)
+    inside = "def f(a):\n    {}\n    return g(x=a, y=2)"
+    keys = {key_of_code(inside.format(g.replace(" f(", " g("))) for g in (one, other)}
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

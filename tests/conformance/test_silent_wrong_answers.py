@@ -7,6 +7,7 @@ import aesara.tensor as at
 import numpy as np
 import pytest
 from aesara.raise_op import Assert
+from aesara.tensor.nlinalg import eigh, qr, svd
 
 NAN, INF = np.nan, np.inf
 
@@ -133,6 +134,52 @@ def test_integers_wrap_and_divide_as_in_numpy(compute):
     check_all(compute(step, [x, y, z], *values), expected)
 
 
+def test_what_no_integer_holds_is_cut_off_as_in_c(compute):
+    x, z = at.dvector("x"), at.lvector("z")
+    values = np.array([300.7, -1.5, 127.9, -129.0]), np.array([2, -1, 0])
+    dtypes = ("int8", "uint8", "int16", "uint16", "int32", "int64")
+
+    def step(x, z):
+        beyond = [at.cast(x * 1e20, dtype) for dtype in ("int32", "int64")]
+        return *[at.cast(x, dtype) for dtype in dtypes], *beyond, z ** (z * 0 - 1), z**-3
+
+    # Cut off first, then the last bits of that; 0 to the -1 is infinite.
+    cut = np.array([300, -1, 127, -129])
+    expected = [cut.astype(dtype) for dtype in dtypes]
+    lowest = [np.iinfo(dtype).min for dtype in ("int32", "int64")]
+    expected += [np.full(4, lowest[0], "int32"), np.full(4, lowest[1], "int64")]
+    expected += [np.array([0, -1, lowest[1]]), np.array([0, -1, lowest[1]])]
+    check_all(compute(step, [x, z], *values), expected)
+
+
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+def test_decompositions_of_what_is_missing_and_of_nothing(compute):
+    x, y = at.dmatrix("x"), at.dmatrix("y")
+    nan = np.array([[1.0, 2.0], [NAN, 3.0], [0.0, 1.0]])
+
+    def step(x, y):
+        return *qr(x), eigh(x[:2])[0], *svd(y), *svd(y, False), svd(y, compute_uv=False), *qr(y)
+
+    q, r = np.full((3, 2), NAN), np.array([[NAN, NAN], [0.0, NAN]])
+    expected = [q, r, np.full(2, NAN)]
+    expected += [np.zeros((0, 0)), np.zeros(0), np.eye(3), np.zeros((0, 0)), np.zeros(0)]
+    expected += [np.zeros((0, 3)), np.zeros(0), np.zeros((0, 0)), np.zeros((0, 3))]
+    check_all(compute(step, [x, y], nan, np.zeros((0, 3))), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (40, 40)])
+def test_reduced_qr_of_every_dtype(dtype, shape, mode):
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=shape).astype(dtype)
+    x = at.matrix("x", dtype=dtype)
+    got = aesara.function([x], list(qr(x)), mode=mode)(values)
+    tolerance = 2e-5 if dtype == "float32" else 1e-13
+    for a, b in zip(got, np.linalg.qr(values)):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
 def test_repeated_indices_add_up(compute):
     x, index = at.dvector("x"), at.lvector("index")
     values, indices = np.array([1.0, 2.0, 3.0]), np.array([0, 0, -1, 0])
@@ -156,6 +203,15 @@ ERRORS = {
     "indices to write to": (lambda x, k: at.inc_subtensor(x[at.stack([k])], 1.0), IndexError, 3),
     "a divisor": (lambda x, k: at.constant(7) // k, ZeroDivisionError, 0),
     "a modulus": (lambda x, k: at.constant(7) % k, ZeroDivisionError, 0),
+    "a step of a range": (lambda x, k: at.arange(0, 5, k), ZeroDivisionError, 0),
+    "an end of a range": (
+        lambda x, k: at.arange(0.0, at.switch(at.eq(k, 0), NAN, 2.0), 1.0),
+        ValueError,
+        0,
+    ),
+    "a number of values": (lambda x, k: at.special.softmax(x[:k]), ValueError, 0),
+    "another one": (lambda x, k: at.special.log_softmax(x[:k]), ValueError, 0),
+    "a matrix to solve": (lambda x, k: at.slinalg.solve(at.diag(x / k), x), ValueError, 0),
     "an assertion": (lambda x, k: Assert("no")(x, at.gt(k, 0)), AssertionError, 0),
     "a shape": (lambda x, k: x.reshape((2, k)), ValueError, 2),
     "a length": (lambda x, k: x + at.zeros((k,)), AssertionError, 2),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -68,8 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if _linker != "NUMBA_FIXED":
         return
-    for module in {item.module for item in items if hasattr(item, "module")}:
-        if hasattr(module, "eval_python_only"):
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tests.link.numba") and hasattr(module, "eval_python_only"):
             # It runs stock conversions uncompiled, for upstream's own coverage figures.
             module.eval_python_only = lambda *args, **kwargs: None
 
