@@ -73,6 +73,11 @@ class CompiledGraph:
             for index, variable in enumerate(fgraph.inputs)
             if not isinstance(variable.type, TensorType)
         ]
+        self.needed = [
+            index
+            for index, variable in enumerate(fgraph.inputs)
+            if isinstance(variable.type, TensorType) and fgraph.clients[variable]
+        ]
 
     @property
     def variants(self) -> Any:
@@ -88,6 +93,10 @@ class CompiledGraph:
     def _run(self, values: Sequence[Any]) -> list[Any]:
         origins: dict[bytes, NumPyRNG] = {}
         args = list(values)
+        for index in self.needed:
+            # Aesara lets it pass, and JAX would take it for nan.
+            if args[index] is None:
+                raise ValueError(f"expected an array for {self.fgraph.inputs[index]}, not None")
         for index, convert in self.conversions:
             args[index] = convert(args[index], origins)
         results = list(self.graph.run(args))

@@ -31,12 +31,14 @@ def allocate(out: Variable, lengths: list[str], hint: str, writer: Writer) -> st
         if row is not None:
             name = writer.define(out, hint)
             writer.emit(f"{name} = {row}")
+            writer.facts(out).is_lasting = True
             return name
     name = writer.define(out, hint)
     dtype = numpy_dtype(out.type.dtype)
     if writer.is_in_loop and writer.is_known_shape(out):
         known = ", ".join(writer.length(out, axis) for axis in range(out.type.ndim))
         writer.hoist(f"{name} = np.empty(({known},), {dtype})", outermost=True)
+        writer.facts(out).is_lasting = True
     else:
         writer.emit(f"{name} = np.empty(({', '.join(lengths)},), {dtype})")
     return name

@@ -14,7 +14,8 @@ from typing import Any
 from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.broadcasting import write_step
-from fixed_modes.numba.writer import Shape, Writer
+from fixed_modes.numba.facts import Shape
+from fixed_modes.numba.writer import Writer
 
 
 def write_assignment(

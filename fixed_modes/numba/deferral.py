@@ -11,6 +11,7 @@ from aesara.graph.basic import Apply, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scan.op import Scan
 from aesara.tensor.elemwise import CAReduce, Elemwise
+from aesara.tensor.math import Argmax, MaxAndArgmax
 from aesara.tensor.subtensor import IncSubtensor
 
 from fixed_modes.numba.aliasing import is_overwritten
@@ -43,6 +44,10 @@ def may_be_put_off(node: Apply, fgraph: FunctionGraph, later: list[Apply], write
 
 
 def _reads_elements(reader: Apply, position: int, out: Variable) -> bool:
+    if isinstance(reader.op, (Argmax, MaxAndArgmax)):
+        # A nest of their own computes such functions a vector at a time.
+        is_plain = not has_vector_function(out.owner.op.scalar_op)
+        return is_plain and position == 0 and out.type.dtype != "float16"
     if isinstance(reader.op, CAReduce):
         return isinstance(reader.op.scalar_op, _REDUCTIONS) and out.type.dtype != "float16"
     if isinstance(reader.op, IncSubtensor):

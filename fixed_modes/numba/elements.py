@@ -25,10 +25,11 @@ from aesara.tensor.shape import Reshape, SpecifyShape, Unbroadcast
 from aesara.tensor.subtensor import IncSubtensor, Subtensor
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, expression, write_scalar_op
 from fixed_modes.numba.shapes import indexed_shape
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
+from fixed_modes.numba.writer import Writer, is_machine_scalar
 
 # So many elements an array may have, and so many along an axis.
 MOST_ELEMENTS = 9

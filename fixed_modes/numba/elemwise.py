@@ -12,10 +12,11 @@ from aesara.tensor.math import Dot
 
 from fixed_modes.numba.aliasing import is_overwritten
 from fixed_modes.numba.allocation import allocate, has_destination
+from fixed_modes.numba.loops import Functions, open_loops
 from fixed_modes.numba.order import ordered_nodes
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
-from fixed_modes.numba.views import permuted
+from fixed_modes.numba.views import lasting, note_view, permuted
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # -- Elemwise --------------------------------------------------------------
@@ -196,6 +197,7 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
     ]
     rigid = set(in_place.values())
     lengths = _write_lengths(elements, node.outputs[0], rigid, writer)
+    is_fresh = not in_place and not has_destination(node.outputs[0], writer)
     results = []
     for n, out in enumerate(node.outputs):
         if n in in_place:
@@ -203,31 +205,25 @@ def _write_loop_nest(op: Elemwise, node: Apply, writer: Writer) -> None:
         else:
             allocate(out, lengths, "elemwise", writer)
         results.append(writer.name(out))
+    functions = _functions(node, elements, lengths, writer)
+    if is_fresh and functions.write_whole(results[0]):
+        return
+    functions.compute_ahead()
     with ExitStack() as nest:
         indices = open_loops(nest, lengths, writer)
         nest.enter_context(writer.elements_of(node.outputs[0]))
-        values = _write_values(node, elements, indices, writer)
-        for result, value in zip(results, values):
+        for result, value in zip(results, functions.values(indices)):
             writer.emit(f"{result}[{', '.join(indices)}] = {value}")
+        functions.step()
 
 
-def _write_values(
-    node: Apply, elements: list[_Element], indices: list[str], writer: Writer
-) -> list[Operand]:
-    operands = [_read(element, indices, writer) for element in elements]
-    return write_scalar_op(node.op.scalar_op, node, operands, writer)
+def _functions(
+    node: Apply, elements: list[_Element], lengths: list[str], writer: Writer
+) -> Functions:
+    def read(position: int, indices: list[str]) -> Operand:
+        return _read(elements[position], indices, writer)
 
-
-def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]:
-    """Open a loop over each axis, and give the indices."""
-    indices = []
-    for length in lengths:
-        if length == "1":
-            indices.append("0")
-            continue
-        indices.append(writer.fresh("i"))
-        nest.enter_context(writer.block(f"for {indices[-1]} in range({length}):"))
-    return indices
+    return Functions(node, lengths, read, writer)
 
 
 class Elements:
@@ -248,15 +244,27 @@ class Elements:
             self.lengths = [writer.length(variable, axis) for axis in range(variable.type.ndim)]
         else:
             with writer.at_node(self._node):
-                self._inputs = [_Element(i, writer) for i in self._node.inputs]
-                self.lengths = _write_lengths(self._inputs, variable, set(), writer)
+                inputs = [_Element(i, writer) for i in self._node.inputs]
+                self.lengths = _write_lengths(inputs, variable, set(), writer)
+                self._functions = _functions(self._node, inputs, self.lengths, writer)
+
+    def compute_ahead(self, writer: Writer) -> None:
+        """Write what is computed before the nest; that has to go in order, and to `step`."""
+        if self._node is not None:
+            with writer.at_node(self._node):
+                self._functions.compute_ahead()
+
+    def step(self) -> None:
+        """Write what has to stand at the end of the innermost loop."""
+        if self._node is not None:
+            self._functions.step()
 
     def read(self, indices: list[str], writer: Writer) -> Operand:
         """Write what gives the element at `indices`."""
         dtype = self._variable.type.dtype
         if self._node is not None:
             with writer.at_node(self._node):
-                return _write_values(self._node, self._inputs, indices, writer)[0]
+                return self._functions.values(indices)[0]
         name = writer.fresh(f"{self._name}_e")
         writer.emit(f"{name} = {self._name}[{', '.join(indices)}]")
         return Operand(name, dtype)
@@ -413,7 +421,7 @@ def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
     else:
         order = [axis for axis in op.new_order if axis != "x"]
         dropped = [axis for axis in range(x.type.ndim) if axis not in order]
-        text = source
+        text = lasting(x, writer)
         if [*order, *dropped] == [1, 0]:
             text = f"{text}.T"
             is_again = not isinstance(x, Constant) and writer.facts(x).is_transposed
@@ -427,3 +435,5 @@ def write_dimshuffle(op: DimShuffle, node: Apply, writer: Writer) -> None:
         if not op.inplace:
             text = f"{text}.copy()"
     writer.emit(f"{writer.define(out, 'dimshuffle')} = {text}")
+    if out.type.ndim and x.type.ndim and op.inplace:
+        note_view(out, x, writer)

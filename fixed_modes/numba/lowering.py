@@ -25,6 +25,7 @@ from aesara.tensor.basic import (
     AllocDiag,
     AllocEmpty,
     ExtractDiag,
+    Join,
     MakeVector,
     Nonzero,
     ScalarFromTensor,
@@ -41,7 +42,6 @@ from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.slinalg import CholeskySolve, Solve, SolveTriangular
-from aesara.tensor.sort import ArgSortOp, SortOp
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -74,6 +74,7 @@ from fixed_modes.numba.elemwise import (
     write_elemwise,
 )
 from fixed_modes.numba.folding import fold
+from fixed_modes.numba.join import write_join
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
 from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_finite_check, write_square_check
 from fixed_modes.numba.order import ordered_nodes
@@ -87,7 +88,7 @@ from fixed_modes.numba.scan_traces import copy_generator
 from fixed_modes.numba.selection import write_nonzero, write_repeat, write_tri
 from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
-from fixed_modes.numba.sorting import write_sort
+from fixed_modes.numba.sorting import SORTING
 from fixed_modes.numba.split import write_split
 from fixed_modes.numba.subtensor import (
     write_inc_subtensor,
@@ -367,10 +368,9 @@ def _register_where_known(op_type: type, write: Callable[..., bool]) -> None:
 
 _register_where_known(DeepCopyOp, write_deep_copy)
 _register_where_known(Split, write_split)
-for _op, _attempt in {**ARANGE, **LINEAR_ALGEBRA}.items():
+_register_where_known(Join, write_join)
+for _op, _attempt in {**ARANGE, **LINEAR_ALGEBRA, **SORTING}.items():
     _register_where_known(_op, _attempt)
-_register_where_known(SortOp, write_sort)
-_register_where_known(ArgSortOp, write_sort)
 _register_where_known(Repeat, write_repeat)
 _register_where_known(ExtractDiag, write_extract_diag)
 _register_where_known(AllocDiag, write_alloc_diag)

@@ -13,7 +13,8 @@ from aesara.tensor.elemwise import CAReduce
 from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.copying import write_fill
 from fixed_modes.numba.elementary import of_rank, plus, rank
-from fixed_modes.numba.elemwise import Elements, open_loops
+from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.loops import open_loops
 from fixed_modes.numba.scalar import NoExpression, Operand, expression
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
@@ -85,6 +86,7 @@ def _write_totals(
     by_rank = is_float and isinstance(scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum))
     # The least number is the one whose negative is the greatest.
     sign = "-" if isinstance(scalar_op, aes.ScalarMinimum) else ""
+    source.compute_ahead(writer)
     with ExitStack() as nest:
         indices = open_loops(nest, source.lengths[:n_kept], writer)
         own = writer.fresh(f"{total}_i") if n_kept else total
@@ -107,6 +109,7 @@ def _write_totals(
             else:
                 operands = [Operand(own, dtype), Operand(element, dtype)]
                 writer.emit(f"{own} = {expression(scalar_op, operands, dtype, writer)}")
+            source.step()
         if by_rank:
             writer.emit(f"{result} = {numpy_dtype(dtype)}({sign}of_rank({own}))")
             own = result
@@ -126,6 +129,7 @@ def _write_running_totals(
 ) -> None:
     """Write a reduction of other axes: each element goes to its total in the array."""
     write_fill(writer, total, len(kept), start)
+    source.compute_ahead(writer)
     with ExitStack() as nest:
         indices = open_loops(nest, source.lengths, writer)
         nest.enter_context(writer.elements_of(x))
@@ -133,6 +137,7 @@ def _write_running_totals(
         element = source.read(indices, writer)
         operands = [Operand(target, dtype), Operand(element.to(dtype), dtype)]
         writer.emit(f"{target} = {expression(op.scalar_op, operands, dtype, writer)}")
+        source.step()
 
 
 def _identity(op: CAReduce, dtype: str, writer: Writer) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 
 import aesara.scalar.basic as aes
 import numpy as np
-from aesara.graph.basic import Apply, Constant
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.scalar.basic import ScalarOp
 from aesara.tensor.math import MulWithoutZeros
 
@@ -31,7 +32,7 @@ from fixed_modes.numba.writer import Writer
 # The names that Aesara gives inside a `Composite` are others in each process.
 _NUMBERED = re.compile(r"t\d+")
 
-__all__ = ["NoExpression", "Operand", "expression", "write_scalar_op"]
+__all__ = ["NoExpression", "Operand", "expression", "write_scalar_nodes", "write_scalar_op"]
 
 
 def write_scalar_op(
@@ -70,18 +71,36 @@ def write_scalar_op(
 
 
 def _write_composite(op: aes.Composite, operands: list[Operand], writer: Writer) -> list[Operand]:
-    values = dict(zip(op.fgraph.inputs, operands))
+    graph = op.fgraph
+    values = dict(zip(graph.inputs, operands))
+    return write_scalar_nodes(graph.toposort(), values, graph.outputs, writer)
 
-    def value(variable: object) -> Operand:
+
+def write_scalar_nodes(
+    nodes: Iterable[Apply],
+    values: dict[Variable, Operand],
+    wanted: Sequence[Variable],
+    writer: Writer,
+) -> list[Operand]:
+    """Write the statements of some scalar nodes, in order, and give the `wanted` results.
+
+    Parameters
+    ----------
+    values
+        What the variables are that no constant and none of the nodes gives; the
+        results are added.
+    """
+
+    def value(variable: Variable) -> Operand:
         if isinstance(variable, Constant):
             dtype = variable.type.dtype
             return Operand(writer.literal(np.asarray(variable.data, dtype)[()]), dtype)
         return values[variable]
 
-    for inner in op.fgraph.toposort():
-        arguments = [value(i) for i in inner.inputs]
-        values.update(zip(inner.outputs, write_scalar_op(inner.op, inner, arguments, writer)))
-    return [value(out) for out in op.fgraph.outputs]
+    for node in nodes:
+        arguments = [value(i) for i in node.inputs]
+        values.update(zip(node.outputs, write_scalar_op(node.op, node, arguments, writer)))
+    return [value(variable) for variable in wanted]
 
 
 # -- arithmetic -----------------------------------------------------------

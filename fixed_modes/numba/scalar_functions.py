@@ -66,7 +66,12 @@ def has_vector_function(op: ScalarOp) -> bool:
     """Say whether `op` computes functions that loops over vectors compute faster."""
     if isinstance(op, aes.Composite):
         return any(has_vector_function(inner.op) for inner in op.fgraph.apply_nodes)
-    return type(op) in _IN_VECTORS
+    return bool(vector_function(op))
+
+
+def vector_function(op: ScalarOp) -> str:
+    """Give the name that `op` has in `elementary`, or an empty one."""
+    return _IN_VECTORS.get(type(op), "")
 
 
 def _name_of(function: str, writer: Writer) -> str:

@@ -20,6 +20,7 @@ from aesara.tensor.type import TensorType
 from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
 from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scan_parts import Buffer
 from fixed_modes.numba.scan_ring import Steps
@@ -27,7 +28,7 @@ from fixed_modes.numba.scan_rows import write_row
 from fixed_modes.numba.scan_traces import Carried, Trace, copy_generator
 from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.views import name_of_whole, row_text
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
+from fixed_modes.numba.writer import Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
 
 #: The name of a sequence, its shape, and the name of the array that it is a view of.
@@ -187,10 +188,13 @@ class ScanLoop:
                 writer.bind(inner, source.read([self.step], writer))
                 continue
             sequence, shape, whole = source
-            row = row_text(sequence, self.step, whole, writer)
+            row = f"{sequence}[{self.step}]"
+            if inner.type.ndim:
+                row = row_text(sequence, self.step, whole, writer)
             writer.emit(f"{writer.define(inner, f'{sequence}_i')} = {row}")
             if inner.type.ndim:
                 writer.facts(inner).shape = shape[1:]
+                writer.facts(inner).is_lasting = True
         for traced in self._traced():
             traced.place(writer, self.step)
         for buffer in self.buffers:
@@ -210,7 +214,9 @@ class ScanLoop:
         """Say which results may be written into their rows at once."""
         destinations = self.writer.destinations
         for buffer in self.buffers:
-            if not buffer.is_mit_mot and buffer.small_row is None and buffer.ndim > 1:
+            if buffer.is_mit_mot or buffer.small_row is not None or buffer.ndim == 1:
+                continue
+            if buffer.may_be_placed(self.writer):
                 destinations.setdefault(buffer.results[0], partial(buffer.destination, self.writer))
         for trace in self.traces:
             destinations.setdefault(trace.result, partial(trace.destination, self.writer))
@@ -251,7 +257,7 @@ class ScanLoop:
         if is_machine_scalar(result) or self.writer.facts_of_value(result).elements is not None:
             return False
         root, same_memory = memory_root(result)
-        own_row = tap in buffer.taps_in and buffer.inputs[buffer.taps_in.index(tap)] is root
+        own_row = root is buffer.overwritten_by(tap, self.writer)
         # An op may have been written otherwise than in place.
         return own_row and same_memory and self.writer.name(result) == self.writer.name(root)
 
@@ -353,6 +359,8 @@ class ScanLoop:
         if part.is_full:
             if not self._is_filled_by_one_step(part):
                 self._write_end(part, written, "if")
+            return
+        if part.is_single:
             return
         if part.is_full is False and not self.op.info.as_while:
             # A ring that takes in future rows may be long enough for the past ones.

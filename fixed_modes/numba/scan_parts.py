@@ -20,11 +20,12 @@ from fixed_modes.numba.elements import (
     set_elements,
     small_shape,
 )
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.scan_ring import Ring, Steps
 from fixed_modes.numba.scan_rows import changed_shape_message, entry, note_placed
 from fixed_modes.numba.views import name_of_whole, row_text
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 # So many earlier values of a state are kept in local variables, and so many numbers in all.
 _MOST_REGISTERS = 8
@@ -236,6 +237,7 @@ class Buffer(Ring):
                     f"{value} = {row_text(self.name, self.row(tap, writer), self.whole, writer)}"
                 )
                 writer.facts(inner).shape = self.row_shape
+                writer.facts(inner).is_lasting = True
 
     def _bind(self, inner: Variable, elements: list[str], writer: Writer) -> None:
         if self.ndim == 1:
@@ -246,7 +248,7 @@ class Buffer(Ring):
 
     def row(self, tap: int, writer: Writer) -> str:
         """Give an expression for the row of `tap` in the present step."""
-        if tap == 0:
+        if tap == 0 or self.is_single:
             return self.at
         sign = "+" if tap > 0 else "-"
         if self.is_full:
@@ -330,6 +332,19 @@ class Buffer(Ring):
             return None
         note_placed(self, writer)
         return row_text(self.name, self.at, self.whole, writer)
+
+    def overwritten_by(self, tap: int, writer: Writer) -> Variable | None:
+        """Give the inner input whose row a step overwrites where it writes that of `tap`."""
+        known = self.known_length
+        if self.is_full is False and not self.is_mit_mot and known is not None:
+            # In a ring without a row to spare the oldest row gives way.
+            tight = writer.plan.decide(f"{{}} == {self.first_row}", known)
+            tap = -self.first_row if tight else tap
+        return self.inputs[self.taps_in.index(tap)] if tap in self.taps_in else None
+
+    def may_be_placed(self, writer: Writer) -> bool:
+        """Decide whether a step may write its row before it is over."""
+        return self.is_full is not False or self._has_free_row(writer)
 
     def _has_free_row(self, writer: Writer) -> bool:
         """Decide whether the row that a step writes in a ring is none that it reads."""

@@ -42,6 +42,8 @@ class Ring:
         The same, where it is known before the code runs.
     known_length
         The length, where it is known before the code runs.
+    is_single
+        Whether it has one row, which every step reads and writes.
     """
 
     name: str = field(default="", init=False)
@@ -51,6 +53,7 @@ class Ring:
     full: str = field(default="", init=False)
     is_full: bool | None = field(default=None, init=False)
     known_length: Known | None = field(default=None, init=False)
+    is_single: bool = field(default=False, init=False)
 
     @property
     def first_row(self) -> int:
@@ -73,6 +76,10 @@ class Ring:
                 self.is_full = plan.decide(template, self.known_length, steps.known)
         if self.is_full:
             return
+        if offset == 1 and self.is_full is False and self.known_length is not None:
+            self.is_single = writer.plan.decide("{} == 1", self.known_length)
+        if self.is_single:
+            return
         if self.is_full is None:
             with writer.block(f"if {steps.text} > 0 and {self.length} == 0:"):
                 writer.emit_failure(ZeroDivisionError, lambda: "integer modulo by zero")
@@ -88,6 +95,8 @@ class Ring:
         row = f"{step} + {self.first_row}" if self.first_row else step
         if self.is_full:
             self.at = row
+        elif self.is_single:
+            self.at = "0"
         elif self.is_full is None:
             self.at = writer.fresh(f"{self.name}_at")
             writer.emit(f"{self.at} = {row} if {self.full} else {self.turn}")
@@ -95,6 +104,8 @@ class Ring:
             self.at = self.turn
 
     def advance(self, writer: Writer) -> None:
+        if self.is_single:
+            return
         if self.is_full is None:
             with writer.block(f"if not {self.full}:"):
                 self._write_turn(writer)

@@ -7,7 +7,8 @@ from typing import Protocol
 from aesara.graph.basic import Variable
 
 from fixed_modes.numba.copying import write_assignment
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar
+from fixed_modes.numba.facts import Shape
+from fixed_modes.numba.writer import Writer, is_machine_scalar
 
 
 class _Placed(Protocol):

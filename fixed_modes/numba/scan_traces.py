@@ -14,6 +14,7 @@ from fixed_modes.numba.random import copy_of_generator
 from fixed_modes.numba.scan_ring import Ring, Steps
 from fixed_modes.numba.scan_rows import entry, note_placed, write_row
 from fixed_modes.numba.subtensor import integer
+from fixed_modes.numba.views import row_text
 from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
@@ -116,7 +117,7 @@ class Trace(Ring):
         if not self.is_full or is_machine_scalar(result) or not self._allocate_rows(writer):
             return None
         note_placed(self, writer)
-        return f"{self.name}[{self.at}]"
+        return row_text(self.name, self.at, "", writer)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from aesara.raise_op import CheckAndRaise
 from aesara.tensor.basic import Alloc, AllocEmpty, ARange, Eye, Join, MakeVector
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.extra_ops import CumOp
-from aesara.tensor.math import Dot
+from aesara.tensor.math import Argmax, Dot, MaxAndArgmax
 from aesara.tensor.nlinalg import MatrixInverse, MatrixPinv
 from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.shape import Reshape, SpecifyShape, Unbroadcast
@@ -28,9 +28,10 @@ from aesara.tensor.subtensor import (
     Subtensor,
 )
 
+from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.folding import entries_of, known_arange, known_slice
 from fixed_modes.numba.plan import Known, NotKnown, Plan
-from fixed_modes.numba.writer import Shape, Writer
+from fixed_modes.numba.writer import Writer
 
 _MaybeShape = Optional[Shape]
 
@@ -42,7 +43,10 @@ def note_shapes(op: Op, node: Apply, writer: Writer) -> None:
     except NotKnown:
         return
     if shape is not None and shape:
-        writer.facts(node.outputs[0]).shape = shape
+        # Those with several results of one shape.
+        is_alike = isinstance(op, (Elemwise, MaxAndArgmax))
+        for out in node.outputs if is_alike else node.outputs[:1]:
+            writer.facts(out).shape = shape
 
 
 @singledispatch
@@ -115,8 +119,8 @@ def _arange(op: ARange, node: Apply, writer: Writer) -> _MaybeShape:
     return (known_arange(node, writer),)
 
 
-@_register(CAReduce)
-def _reduction(op: CAReduce, node: Apply, writer: Writer) -> _MaybeShape:
+@_register(CAReduce, Argmax, MaxAndArgmax)
+def _reduction(op: Op, node: Apply, writer: Writer) -> _MaybeShape:
     shape = writer.shape(node.inputs[0])
     axes = range(len(shape)) if op.axis is None else op.axis
     return tuple(length for axis, length in enumerate(shape) if axis not in axes)

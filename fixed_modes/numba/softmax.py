@@ -11,7 +11,7 @@ from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
 
 from fixed_modes.numba.allocation import allocate
 from fixed_modes.numba.elementary import exp, of_rank, plus, rank
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.writer import Writer, numpy_dtype
 
 NO_MAXIMUM = "zero-size array to reduction operation maximum which has no identity"
 
@@ -42,6 +42,11 @@ class _Slices:
 
 def write_softmax(op: Softmax | LogSoftmax, node: Apply, writer: Writer) -> None:
     """Write a (log-)softmax; the maximum of each slice is subtracted first."""
+    if not node.inputs[0].type.ndim:
+        _write_of_scalar(
+            "math.exp({0} - {0})" if isinstance(op, Softmax) else "{0} - {0}", node, writer
+        )
+        return
     writer.globals.update(vector_exp=exp, rank=rank, of_rank=of_rank, math=math)
     slices = _Slices(node, writer)
     top, total, element = (writer.fresh(name) for name in ("top", "total", "element"))
@@ -75,6 +80,9 @@ def write_softmax(op: Softmax | LogSoftmax, node: Apply, writer: Writer) -> None
 
 def write_softmax_grad(op: SoftmaxGrad, node: Apply, writer: Writer) -> None:
     """Write ``dy * sm - sum(dy * sm) * sm`` for each slice."""
+    if not node.inputs[1].type.ndim:
+        _write_of_scalar("{0} * {1} - {0} * {1} * {1}", node, writer)
+        return
     dy = writer.name(node.inputs[0])
     slices = _Slices(node, writer)
     total = writer.fresh("total")
@@ -90,6 +98,14 @@ def write_softmax_grad(op: SoftmaxGrad, node: Apply, writer: Writer) -> None:
             writer.emit(f"{total} = plus({total}, np.float64({dy}[{at}] * {sm}[{at}]))")
         with slices.over(slices.inside):
             writer.emit(f"{slices.out}[{at}] = {dy}[{at}] * {sm}[{at}] - {total} * {sm}[{at}]")
+
+
+def _write_of_scalar(template: str, node: Apply, writer: Writer) -> None:
+    writer.globals["math"] = math
+    text = template.format(*(writer.name(i) for i in node.inputs))
+    (out,) = node.outputs
+    name = writer.define(out, "softmax")
+    writer.emit(f"{name} = {numpy_dtype(out.type.dtype)}({text})")
 
 
 def _mismatch_message(axis: int) -> Any:

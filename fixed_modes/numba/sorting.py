@@ -1,13 +1,16 @@
-"""`SortOp` and `ArgSortOp`: a stable merge sort of positions, with NaN last as in NumPy."""
+"""Sorts by a stable merge sort of positions, with NaN last as in NumPy; `Unique` of a scalar."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import numba
 import numpy as np
 from aesara.graph.basic import Apply, Constant
+from aesara.graph.op import Op
+from aesara.tensor.extra_ops import Unique
 from aesara.tensor.sort import ArgSortOp, SortOp
 
 from fixed_modes.numba.copying import shape_tuple
@@ -86,3 +89,21 @@ def write_sort(op: SortOp | ArgSortOp, node: Apply, writer: Writer) -> bool:
         part = ", ".join(places)
         writer.emit(f"{sorter}({source}[{part}], {name}[{part}])")
     return True
+
+
+def write_unique(op: Unique, node: Apply, writer: Writer) -> bool:
+    """Write the array of a scalar; False for arrays, which Aesara's conversion takes."""
+    (x,) = node.inputs
+    if x.type.ndim or len(node.outputs) > 1:
+        return False
+    value = writer.name(x)
+    name, dtype = writer.define(node.outputs[0], "unique"), numpy_dtype(x.type.dtype)
+    writer.emit(f"{name} = np.full(1, {value}, {dtype})")
+    return True
+
+
+SORTING: dict[type[Op], Callable[..., bool]] = {
+    SortOp: write_sort,
+    ArgSortOp: write_sort,
+    Unique: write_unique,
+}

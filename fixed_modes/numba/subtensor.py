@@ -18,10 +18,13 @@ from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.copying import write_assignment, write_fill
-from fixed_modes.numba.elemwise import Elements, open_loops
+from fixed_modes.numba.elemwise import Elements
+from fixed_modes.numba.facts import Shape
+from fixed_modes.numba.loops import open_loops
 from fixed_modes.numba.plan import Known
 from fixed_modes.numba.shapes import indexed_shape
-from fixed_modes.numba.writer import Shape, Writer, is_machine_scalar, numpy_dtype
+from fixed_modes.numba.views import lasting, note_view
+from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
 
 
 def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
@@ -31,7 +34,12 @@ def write_subtensor(op: Subtensor, node: Apply, writer: Writer) -> None:
         writer.bind(node.outputs[0], writer.name(x))
         return
     index = write_index(op.idx_list, node.inputs[1:], x, writer)
-    writer.emit(f"{writer.define(node.outputs[0], 'subtensor')} = {writer.name(x)}[{index}]")
+    (out,) = node.outputs
+    if is_machine_scalar(out):
+        writer.emit(f"{writer.define(out, 'subtensor')} = {writer.name(x)}[{index}]")
+        return
+    writer.emit(f"{writer.define(out, 'subtensor')} = {lasting(x, writer)}[{index}]")
+    note_view(out, x, writer)
 
 
 def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
@@ -49,10 +57,11 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
         writer.bind(out, target)
     else:
         target = _write_copy(node, writer)
+    whole = lasting(x if op.inplace else out, writer)
     sign = "=" if op.set_instead_of_inc else "+="
     free_axes = x.type.ndim - sum(not isinstance(part, slice) for part in op.idx_list)
     part = indexed_shape(op.idx_list, writer.shape(x), indices, writer)
-    if _write_put_off(y, target, index, sign, part, x.type.dtype, writer):
+    if _write_put_off(y, whole, index, sign, part, x.type.dtype, writer):
         return
     value = writer.name(y)
     if y.type.ndim > 0 and all(y.type.broadcastable):
@@ -63,7 +72,7 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
         writer.emit(f"{target}[{index}] {sign} {dtype}({value})")
         return
     view = writer.fresh("part")
-    writer.emit(f"{view} = {target}[{index}]")
+    writer.emit(f"{view} = {whole}[{index}]")
     if y is None or is_machine_scalar(y):
         write_fill(writer, view, free_axes, value, sign)
     else:
@@ -137,19 +146,23 @@ def _write_put_off(
     if len(own) == len(part) and all(fits):
         view = writer.fresh("part")
         writer.emit(f"{view} = {target}[{index}]")
+        source.compute_ahead(writer)
         with ExitStack() as nest:
             indices = open_loops(nest, source.lengths, writer)
             nest.enter_context(writer.elements_of(y))
             value = source.read(indices, writer).to(dtype)
             writer.emit(f"{view}[{', '.join(indices)}] {sign} {value}")
+            source.step()
         return True
     name = writer.define(y, "elemwise")
     shape = ", ".join(source.lengths)
     writer.emit(f"{name} = np.empty(({shape},), {numpy_dtype(y.type.dtype)})")
+    source.compute_ahead(writer)
     with ExitStack() as nest:
         indices = open_loops(nest, source.lengths, writer)
         nest.enter_context(writer.elements_of(y))
         writer.emit(f"{name}[{', '.join(indices)}] = {source.read(indices, writer)}")
+        source.step()
     return False
 
 

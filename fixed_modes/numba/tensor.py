@@ -129,12 +129,15 @@ def write_check(op: CheckAndRaise, node: Apply, writer: Writer) -> None:
     value, *conditions = node.inputs
     exception = writer.use_global(op.exc_type.__name__, op.exc_type)
     for condition in conditions:
+        known = writer.known(condition)
+        if known is not None and writer.plan.decide("{} != 0", known):
+            continue
         test = writer.name(condition)
         if not is_machine_scalar(condition):
             test = f"np.all({test})"
         with writer.block(f"if not {test}:"):
             writer.emit_failure(op.exc_type, _fixed_message(op.msg), name=exception)
-    writer.bind(node.outputs[0], writer.name(value))
+    writer.share(node.outputs[0], writer.facts_of_value(value))
 
 
 def _fixed_message(text: str) -> Any:

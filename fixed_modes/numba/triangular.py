@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from aesara.graph.basic import Apply
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.tensor.slinalg import CholeskySolve, SolveTriangular
 
 from fixed_modes.numba.writer import Writer, numpy_dtype
@@ -74,13 +74,15 @@ def _write_substitutions(
     if a.type.ndim != 2:
         return False
     matrix, sides = writer.name(a), writer.name(b)
-    sizes = (f"{matrix}.shape[0]", f"{matrix}.shape[1]", f"{sides}.shape[0]")
-    with writer.block(f"if {sizes[0]} != {sizes[1]} or {sizes[0]} != {sizes[2]}:"):
-        writer.emit_failure(ValueError, _shape_message, *sizes)
+    sizes = [writer.length(a, 0), writer.length(a, 1), writer.length(b, 0)]
+    _write_shape_check(a, b, sizes, writer)
     solution, index = writer.fresh("solution"), [writer.fresh("i"), writer.fresh("k")]
-    columns = "1" if b.type.ndim == 1 else f"{sides}.shape[1]"
-    dtype = numpy_dtype(out.type.dtype)
-    writer.emit(f"{solution} = np.empty(({sizes[2]}, {columns}), {dtype})")
+    columns = "1" if b.type.ndim == 1 else writer.length(b, 1)
+    statement = f"{solution} = np.empty(({sizes[2]}, {columns}), {numpy_dtype(out.type.dtype)})"
+    if writer.is_in_loop and writer.is_known_shape(b):
+        writer.hoist(statement, outermost=True)
+    else:
+        writer.emit(statement)
     with (
         writer.block(f"for {index[0]} in range({sizes[2]}):"),
         writer.block(f"for {index[1]} in range({columns}):"),
@@ -88,9 +90,7 @@ def _write_substitutions(
         element = ", ".join(index[: b.type.ndim])
         writer.emit(f"{solution}[{', '.join(index)}] = {sides}[{element}]")
     if is_checked:
-        finite = writer.use_global("all_finite", all_finite)
-        with writer.block(f"if not ({finite}({matrix}) and {finite}({solution})):"):
-            writer.emit_failure(ValueError, lambda: "array must not contain infs or NaNs")
+        _write_finite_check(a, solution, writer)
     solve, singular = writer.use_global("substitute", substitute), writer.fresh("singular")
     error = writer.use_global("LinAlgError", np.linalg.LinAlgError)
     for is_lower, is_transposed, is_unit in turns:
@@ -106,6 +106,26 @@ def _write_substitutions(
     else:
         writer.bind(out, solution)
     return True
+
+
+def _write_shape_check(a: Variable, b: Variable, sizes: list[str], writer: Writer) -> None:
+    known = [writer.shape(a)[0], writer.shape(a)[1], writer.shape(b)[0]]
+    lengths = [length for length in known if length is not None]
+    if len(lengths) == 3 and all(writer.plan.equal(lengths[0], n) for n in lengths[1:]):
+        return
+    with writer.block(f"if {sizes[0]} != {sizes[1]} or {sizes[0]} != {sizes[2]}:"):
+        writer.emit_failure(ValueError, _shape_message, *sizes)
+
+
+def _write_finite_check(a: Variable, solution: str, writer: Writer) -> None:
+    finite, is_finite = writer.use_global("all_finite", all_finite), writer.fresh("is_finite")
+    statement = f"{is_finite} = {finite}({writer.name(a)})"
+    if writer.is_in_loop and not isinstance(a, Constant) and writer.facts(a).is_fixed:
+        writer.hoist(statement)
+    else:
+        writer.emit(statement)
+    with writer.block(f"if not ({is_finite} and {finite}({solution})):"):
+        writer.emit_failure(ValueError, lambda: "array must not contain infs or NaNs")
 
 
 def _shape_message(rows: int, columns: int, sides: int) -> str:

@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.scalar.basic import ScalarType
 from aesara.tensor.type import TensorType
 
+from fixed_modes.numba.facts import Facts, Shape
 from fixed_modes.numba.plan import Known, NotKnown, Plan
 from fixed_modes.numba.source import Hoisted, Line, Source
 
@@ -25,6 +26,7 @@ ERROR = "error"
 PLAN = "plan"
 _RESERVED = {
     *dir(builtins),
+    "borrowed",
     "contiguous",
     "copy_of_generator",
     "np",
@@ -77,47 +79,6 @@ class Literal(str):
         literal = super().__new__(cls, text)
         literal.value = value
         return literal
-
-
-Shape = tuple[Optional[Known], ...]
-
-
-@dataclass
-class Facts:
-    """What the writer knows of a variable.
-
-    Attributes
-    ----------
-    name
-        The local variable that holds it; None where no code has been needed yet.
-    known
-        The value of a 0-d integer, known before the code runs.
-    shape
-        The lengths of an array, as far as they are known.
-    entries
-        The values in a vector of integers, known before the code runs.
-    elements
-        The expressions for the elements, in C order, of an array so small that
-        each lives in a local variable.
-    is_fixed
-        Whether the value is the same in every step of the innermost loop.
-    product
-        The column and the row of an outer product that loops compute as they go.
-    put_off
-        The `Elemwise` whose elements the loop that reads them computes.
-    is_transposed
-        Whether a matrix is a view of another one with its axes exchanged.
-    """
-
-    name: str | None = None
-    known: Known | None = None
-    shape: Shape | None = None
-    entries: tuple[Known, ...] | None = None
-    elements: tuple[str, ...] | None = None
-    is_fixed: bool = False
-    product: tuple[Variable, Variable] | None = None
-    put_off: Apply | None = None
-    is_transposed: bool = False
 
 
 def is_machine_scalar(variable: Variable) -> bool:

@@ -29,6 +29,12 @@ from aesara.scan.rewriting import (
 )
 from aesara.tensor.subtensor import Subtensor
 
+from fixed_modes.rewrites.last_row import (
+    last_row_of,
+    read_last_row,
+    shorten,
+    states_to_shorten,
+)
 from fixed_modes.rewrites.while_scan import keep_last_rows
 
 #: The names under which Aesara registers the faulty rewrites.
@@ -72,15 +78,26 @@ def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
     """Keep only the rows that are read, and take no step more than the scan does."""
     # Of a forward loop without a step no single row can be read: Aesara's error stays.
     may_be_empty = bool(node.op.info.n_mit_mot) or not _reads_single_rows(fgraph, node)
+    at_the_end = states_to_shorten(fgraph, node)
     replacements = save_mem_new_scan.transform(fgraph, node)
-    if not replacements or not may_be_empty:
+    if not replacements:
         return replacements
-    for new in replacements.values():
-        scan = _scan_behind(new) if isinstance(new, Variable) else None
-        if scan is not None and scan.inputs[0] is not node.inputs[0]:
-            # The node is new, and no part of the graph yet.
-            scan.inputs[0] = at.minimum(scan.inputs[0], node.inputs[0])
-            break
+    scans = [_scan_behind(new) for new in replacements.values() if isinstance(new, Variable)]
+    scan = next((scan for scan in scans if scan is not None and scan is not node), None)
+    if scan is None:
+        return replacements
+    # The node is new, and no part of the graph yet.
+    if may_be_empty and scan.inputs[0] is not node.inputs[0]:
+        scan.inputs[0] = at.minimum(scan.inputs[0], node.inputs[0])
+    for output, n_initial in at_the_end:
+        readers = [reader for reader, _ in fgraph.clients[output]]
+        trace = _trace_behind(replacements.get(readers[0].outputs[0]))
+        # Outputs that are not needed have been left out, and others have moved.
+        if trace is None or trace.owner is not scan:
+            continue
+        moved = 1 + scan.op.info.n_seqs + scan.outputs.index(trace)
+        if shorten(scan, moved, n_initial):
+            replacements.update(last_row_of(trace, readers))
     return replacements
 
 
@@ -100,6 +117,15 @@ def _scan_behind(variable: Variable) -> Apply | None:
     while variable.owner is not None and not isinstance(variable.owner.op, Scan):
         variable = variable.owner.inputs[0]
     return variable.owner
+
+
+def _trace_behind(variable: Any) -> Variable | None:
+    """Give the output of a scan of which a variable is a part."""
+    while isinstance(variable, Variable) and variable.owner is not None:
+        if isinstance(variable.owner.op, Scan):
+            return variable
+        variable = variable.owner.inputs[0]
+    return None
 
 
 def _vanishes_wrongly(node: Apply, fixed: list[Variable]) -> bool:
@@ -144,6 +170,7 @@ def with_safe_scan_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery
         extra.append((in2out(save_mem, ignore_newtrees=True, name="save_mem"), 1.61))
         # Before the indices of parts of traces are merged into formulas of the length.
         extra.append((in2out(keep_last_rows, ignore_newtrees=True, name="keep_last_rows"), 0.08))
+        extra.append((in2out(read_last_row, ignore_newtrees=True, name="read_last_row"), 0.081))
     if asks_for("scan_merge"):
         extra.append((SafeScanMerge(), 1.605))
     return query.excluding(*FAULTY).register(*extra)

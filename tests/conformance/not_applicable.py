@@ -29,7 +29,11 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         (f"tests/link/numba/{name}", NUMBA, reason)
         for names, reason in (
             (
-                ("test_basic.py::test_perform_params", "test_basic.py::test_perform_type_convert"),
+                (
+                    "test_basic.py::test_perform_params",
+                    "test_basic.py::test_perform_type_convert",
+                    "test_nlinalg.py::test_Cholesky[x2-False-UserWarning]",
+                ),
                 "expects a warning of object mode; the op is compiled here",
             ),
             (
@@ -40,7 +44,11 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
                 "looks into the functions that Aesara's linker makes, one for each op",
             ),
             (
-                ("test_elemwise.py::test_Elemwise[inputs9-*-NotImplementedError]",),
+                (
+                    "test_elemwise.py::test_Elemwise[inputs9-*-NotImplementedError]",
+                    "test_extra_ops.py::test_RavelMultiIndex[*-NotImplementedError]",
+                    "test_extra_ops.py::test_UnravelIndex[*-NotImplementedError]",
+                ),
                 "expects a refusal; it works here",
             ),
         )

@@ -9,6 +9,7 @@ import aesara.tensor as at
 import numpy as np
 import pytest
 import scipy.linalg
+from aesara.compile.mode import get_mode
 from aesara.tensor.basic import AllocDiag, ExtractDiag, Join
 from aesara.tensor.extra_ops import Repeat
 from aesara.tensor.nlinalg import Inv, det, eig, matrix_inverse
@@ -242,3 +243,19 @@ def test_matrices_without_a_cholesky_factor(lower, on_error):
     for bad, message in ((rows * np.nan, "infs or NaNs"), (rows[:, :2], "square")):
         with pytest.raises(ValueError, match=message):
             f(bad, good.astype("float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_and_unique_of_a_scalar(dtype):
+    x, n = at.scalar("x", dtype=dtype), at.lscalar("n")
+    share, log_share = at.special.softmax(x, axis=None), at.special.log_softmax(x, axis=None)
+    outputs = [share, log_share, at.grad(3 * share, x), at.unique(n)]
+    # Aesara has a rewrite for a scalar.
+    mode = get_mode("NUMBA_FIXED").excluding("local_Unique_scalar")
+    f = aesara.function([x, n], outputs, mode=mode)
+    for value, (one, zero) in ((3.0, (1, 0)), (np.inf, (np.nan, np.nan))):
+        got = f(np.asarray(value, dtype), 5)
+        expected = [np.asarray(v, dtype) for v in (one, zero, zero)] + [np.array([5])]
+        for a, b in zip(got, expected):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            np.testing.assert_array_equal(a, b)
