@@ -32,6 +32,8 @@ def read_last_row(fgraph: FunctionGraph, node: Apply) -> Any:
     """Replace ``trace[n:][-1]``, after the initial rows of a state, by ``trace[-1]``.
 
     It has to be done before the two indices are merged into a formula of the length.
+    Where more is read of the trace it is not done: after no step the last row of the
+    buffer, which has one to spare, is none that was ever written.
 
     Returns
     -------
@@ -41,12 +43,13 @@ def read_last_row(fgraph: FunctionGraph, node: Apply) -> Any:
         return False
     replacements: dict[Variable, Variable] = {}
     for output, n_initial, _, _ in _states(node):
-        for client, _ in fgraph.clients[output]:
-            if not _skips_initial_rows(client, n_initial):
-                continue
-            for reader, _ in fgraph.clients[client.outputs[0]]:
-                if _reads_last_row(reader):
-                    replacements[reader.outputs[0]] = _indexed_alike(reader, output)
+        clients = [client for client, _ in fgraph.clients[output]]
+        if not all(_skips_initial_rows(client, n_initial) for client in clients):
+            continue
+        readers = [reader for c in clients for reader, _ in fgraph.clients[c.outputs[0]]]
+        if all(map(_reads_last_row, readers)):
+            new = {reader.outputs[0]: _indexed_alike(reader, output) for reader in readers}
+            replacements.update(new)
     return replacements or False
 
 
