@@ -156,3 +156,11 @@ def test_last_row_beside_the_whole_trace(kind: str, steps: int, mode: str) -> No
         np.testing.assert_allclose(found[2 * index], np.reshape(states[1:], (steps, 2)))
         np.testing.assert_allclose(found[2 * index + 1], states[-1])
     np.testing.assert_allclose(last_alone(first, steps), expected[1][-1])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_loop_that_never_takes_a_step_has_no_last_row(mode: str) -> None:
+    start = at.dvector("start")
+    trace, _ = aesara.scan(lambda s: s + 1.0, outputs_info=[start], n_steps=0)
+    with pytest.raises(IndexError):
+        aesara.function([start], trace[-1], mode=mode)(np.zeros(2))
