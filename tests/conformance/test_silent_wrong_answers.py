@@ -6,9 +6,11 @@ import aesara
 import aesara.tensor as at
 import numpy as np
 import pytest
+import scipy.linalg
+from aesara.ifelse import ifelse
 from aesara.raise_op import Assert
 from aesara.tensor.nlinalg import det, eigh, matrix_inverse, qr, svd
-from aesara.tensor.slinalg import kron, solve
+from aesara.tensor.slinalg import expm, kron, solve
 
 NAN, INF = np.nan, np.inf
 
@@ -271,3 +273,20 @@ def test_results_are_arrays_that_belong_to_the_caller(mode):
         result[...] = -1.0
     np.testing.assert_array_equal(second[0], np.zeros((3, 2)))
     np.testing.assert_array_equal(f(np.ones((3, 2)))[0], kept[0])
+
+
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+def test_sums_of_exponentials_and_of_solutions_in_branches(mode):
+    x, y, flag = at.dmatrix("x"), at.dmatrix("y"), at.lscalar("flag")
+    branches = [solve(x, y), matrix_inverse(x), expm(x), qr(x)[0]]
+    outputs = [expm(x).sum(), (expm(x) * y).sum(), aesara.grad((expm(x) * y).sum(), x).sum()]
+    outputs += [ifelse(at.gt(flag, 0), branch, y).sum() for branch in branches]
+    f = aesara.function([x, y, flag], outputs, mode=mode)
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 4, 4))
+    power = scipy.linalg.expm(a)
+    slope = scipy.linalg.expm_frechet(a.T, b, compute_expm=False)
+    expected = [power.sum(), (power * b).sum(), slope.sum()]
+    solved = [np.linalg.solve(a, b), np.linalg.inv(a), power, np.linalg.qr(a)[0]]
+    np.testing.assert_allclose(f(a, b, 1), expected + [value.sum() for value in solved])
+    np.testing.assert_allclose(f(a, b, 0), expected + [b.sum()] * 4)
