@@ -64,6 +64,8 @@ def start_mode(mode: str, workload: Any, size: str) -> dict[str, Any]:
     built = process_time()
     if graph.generator is not None:
         graph.generator.set_value(workload.generator())
+    for variable, value in zip(graph.state, workload.state(size)):
+        variable.set_value(value)
     function(*inputs)
     called = process_time()
     return {
@@ -108,8 +110,9 @@ def start_kernel(workload: Any, size: str) -> dict[str, Any]:
     workload.kernel.enable_caching()
     inputs = workload.inputs(size)
     first = () if workload.seed is None else (workload.generator(),)
+    state = workload.state(size)
     start = process_time()
-    workload.kernel(*first, *inputs)
+    workload.kernel(*first, *inputs, *state)
     return {"function": 0.0, "first_call": process_time() - start}
 
 
