@@ -9,6 +9,7 @@ changes one element of a large state then copies nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import aesara.tensor as at
@@ -54,25 +55,39 @@ def read_last_row(fgraph: FunctionGraph, node: Apply) -> Any:
     return replacements or False
 
 
-def states_to_shorten(fgraph: FunctionGraph, node: Apply) -> list[tuple[Variable, int]]:
-    """List the states that are read at the end only, and may be computed in their place.
+@dataclass(frozen=True)
+class LastRow:
+    """A state of a scan whose last row is read.
 
-    Where the new state is not what a step makes of the old one in place, a row to spare
-    is better: the result goes there at once.
-
-    Returns
-    -------
-    For each the outer output, and the number of initial rows.
+    Attributes
+    ----------
+    readers
+        The nodes that read it.
+    n_initial
+        The number of initial rows.
+    may_be_shortened
+        Whether nothing else is read, and a step makes the new state of the old one, in
+        place.  Where it does not, a row to spare is better: the result goes there at once.
     """
+
+    readers: list[Apply]
+    n_initial: int
+    may_be_shortened: bool
+
+
+def last_rows_read(fgraph: FunctionGraph, node: Apply) -> list[LastRow]:
+    """List the states of a scan whose last row is read; none for an `until` scan."""
     if node.op.info.as_while:
         return []
-    return [
-        (output, n_initial)
-        for output, n_initial, oldest, result in _states(node)
-        if fgraph.clients[output]
-        and all(_reads_last_row(client) for client, _ in fgraph.clients[output])
-        and _may_be_in_place(result, oldest)
-    ]
+    found = []
+    for output, n_initial, oldest, result in _states(node):
+        clients = [client for client, _ in fgraph.clients[output]]
+        readers = [client for client in clients if _reads_last_row(client)]
+        if readers:
+            is_alone = len(readers) == len(clients)
+            may_be_shortened = is_alone and _may_be_in_place(result, oldest)
+            found.append(LastRow(readers, n_initial, may_be_shortened))
+    return found
 
 
 def _may_be_in_place(result: Variable, state: Variable) -> bool:
@@ -118,9 +133,18 @@ def shorten(scan: Apply, position: int, n_rows: int) -> bool:
     return True
 
 
-def last_row_of(trace: Variable, readers: list[Apply]) -> dict[Variable, Variable]:
+def last_row_of(trace: Variable, state: LastRow) -> dict[Variable, Variable]:
     """Give what the readers of the last row of another trace read of this one."""
-    return {reader.outputs[0]: _indexed_alike(reader, trace) for reader in readers}
+    return {reader.outputs[0]: _indexed_alike(reader, trace) for reader in state.readers}
+
+
+def row_after_steps(trace: Variable, state: LastRow, n_steps: Variable) -> dict[Variable, Variable]:
+    """Give the same for a trace with rows to spare, of which no step may have written any."""
+    rows = at.minimum(n_steps + state.n_initial, trace.shape[0])
+    index = at.scalar_from_tensor(at.cast(rows - 1, "int64"))
+    return {
+        reader.outputs[0]: reader.op(trace, index, *reader.inputs[2:]) for reader in state.readers
+    }
 
 
 def _states(node: Apply) -> Iterator[tuple[Variable, int, Variable, Variable]]:

@@ -31,9 +31,10 @@ from aesara.tensor.subtensor import Subtensor
 
 from fixed_modes.rewrites.last_row import (
     last_row_of,
+    last_rows_read,
     read_last_row,
+    row_after_steps,
     shorten,
-    states_to_shorten,
 )
 from fixed_modes.rewrites.while_scan import keep_last_rows
 
@@ -80,7 +81,7 @@ def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
     # error stays.
     info = node.op.info
     may_be_empty = bool(info.n_mit_mot or not info.n_seqs) or not _reads_single_rows(fgraph, node)
-    at_the_end = states_to_shorten(fgraph, node)
+    at_the_end = last_rows_read(fgraph, node)
     replacements = save_mem_new_scan.transform(fgraph, node)
     if not replacements:
         return replacements
@@ -91,15 +92,16 @@ def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
     # The node is new, and no part of the graph yet.
     if may_be_empty and scan.inputs[0] is not node.inputs[0]:
         scan.inputs[0] = at.minimum(scan.inputs[0], node.inputs[0])
-    for output, n_initial in at_the_end:
-        readers = [reader for reader, _ in fgraph.clients[output]]
-        trace = _trace_behind(replacements.get(readers[0].outputs[0]))
+    for state in at_the_end:
+        trace = _trace_behind(replacements.get(state.readers[0].outputs[0]))
         # Outputs that are not needed have been left out, and others have moved.
         if trace is None or trace.owner is not scan:
             continue
         moved = 1 + scan.op.info.n_seqs + scan.outputs.index(trace)
-        if shorten(scan, moved, n_initial):
-            replacements.update(last_row_of(trace, readers))
+        if state.may_be_shortened and shorten(scan, moved, state.n_initial):
+            replacements.update(last_row_of(trace, state))
+        else:
+            replacements.update(row_after_steps(trace, state, scan.inputs[0]))
     return replacements
 
 
