@@ -164,3 +164,24 @@ def test_a_loop_that_never_takes_a_step_has_no_last_row(mode: str) -> None:
     trace, _ = aesara.scan(lambda s: s + 1.0, outputs_info=[start], n_steps=0)
     with pytest.raises(IndexError):
         aesara.function([start], trace[-1], mode=mode)(np.zeros(2))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("taps", [(-1,), (-1, -2)])
+def test_without_a_step_a_state_that_is_no_function_of_itself_stays(
+    taps: tuple[int, ...], mode: str
+) -> None:
+    """The new state is not made of the old one, and gets a row to spare."""
+    start, other, n = at.dmatrix("start"), at.dvector("other"), at.lscalar("n")
+    initial = {"initial": start, "taps": list(taps)} if len(taps) > 1 else start[0]
+    (states, others), _ = aesara.scan(
+        lambda *rows: [at.constant(np.array([2.0, 3.0])), rows[-1] + 1.0],
+        outputs_info=[initial, other],
+        n_steps=n,
+    )
+    f = aesara.function([start, other, n], [states[-1], others], mode=mode)
+    first = np.array([[5.0, 6.0], [7.0, 8.0]])[: len(taps)]
+    for steps, expected in ((0, first[-1]), (1, [2.0, 3.0]), (4, [2.0, 3.0])):
+        last, rows = f(first, np.zeros(2), steps)
+        np.testing.assert_array_equal(last, expected)
+        assert len(rows) == steps
