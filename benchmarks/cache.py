@@ -20,7 +20,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Start:
-    """The start of a workload in a new process, in seconds, without imports.
+    """The start of a workload in a new process, in seconds of the processor, without imports.
 
     Attributes
     ----------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 from aesara.compile.function.types import FunctionMaker
 from aesara.graph.fg import FunctionGraph
 
 from fixed_modes.cache.graphs import RewrittenGraph
+from fixed_modes.cache.pause import garbage_left_alone
 from fixed_modes.function import FixedFunction
 
 #: Held while a graph is rewritten and converted.  Both change flags of Aesara's for a
@@ -56,14 +58,16 @@ class FixedFunctionMaker(FunctionMaker):
                 [(spec.mutable, spec.borrow, spec.update is not None) for spec in inputs],
                 [spec.borrow for spec in outputs],
             ]
-            self.rewritten = RewrittenGraph(fgraph, mode, specs)
-            if self.rewritten.load():
-                return
+            with garbage_left_alone():
+                self.rewritten = RewrittenGraph(fgraph, mode, specs)
+                if self.rewritten.load():
+                    return
         super().prepare_fgraph(inputs, outputs, additional_outputs, fgraph, mode, profile)
 
     def create(self, *args: Any, **kwargs: Any) -> Any:
         """Make the function, as `FunctionMaker` does."""
-        with compiling:
+        is_loaded = self.rewritten is not None and self.rewritten.is_converted
+        with compiling, garbage_left_alone() if is_loaded else nullcontext():
             function = super().create(*args, **kwargs)
             if self.rewritten is not None and self.rewritten.outcome.state == "waiting":
                 converted = getattr(function.vm, "jit_fn", None)

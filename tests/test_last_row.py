@@ -123,3 +123,44 @@ def test_one_row_is_kept_and_changed_in_place() -> None:
     # The state has no second row, to which the elements that stay would have to be copied.
     (buffer,) = scan.op.outer_sitsot(scan.inputs)
     assert buffer.owner.inputs[0].owner.inputs[0].data == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("steps", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["elementwise", "product"])
+def test_last_row_beside_the_whole_trace(kind: str, steps: int, mode: str) -> None:
+    """Without a step it is the initial row, as in FAST_RUN."""
+    xs, n = at.dmatrix("xs"), at.lscalar("n")
+    start = at.dvector("start")
+    matrix = np.array([[0.5, 1.0], [-1.0, 0.25]])
+
+    def step(x: Any, s: Any) -> Any:
+        return (at.dot(matrix, s) if kind == "product" else 0.5 * s) + x
+
+    trace, _ = aesara.scan(step, sequences=[xs], outputs_info=[start])
+    counted, _ = aesara.scan(lambda s: step(1.0, s), outputs_info=[start], n_steps=n)
+    outputs = [trace, trace[-1], counted, counted[-1]]
+    f = aesara.function([xs, start, n], outputs, mode=mode)
+    last_alone = aesara.function([start, n], counted[-1], mode=mode)
+    first = np.array([2.0, 3.0])
+    rows = np.arange(2.0 * steps).reshape(steps, 2)
+    expected: list[list[np.ndarray]] = []
+    for values in (rows, np.ones((steps, 2))):
+        states = [first]
+        for row in values:
+            s = states[-1]
+            states.append((matrix @ s if kind == "product" else 0.5 * s) + row)
+        expected.append(states)
+    found = f(rows, first, steps)
+    for index, states in enumerate(expected):
+        np.testing.assert_allclose(found[2 * index], np.reshape(states[1:], (steps, 2)))
+        np.testing.assert_allclose(found[2 * index + 1], states[-1])
+    np.testing.assert_allclose(last_alone(first, steps), expected[1][-1])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_loop_that_never_takes_a_step_has_no_last_row(mode: str) -> None:
+    start = at.dvector("start")
+    trace, _ = aesara.scan(lambda s: s + 1.0, outputs_info=[start], n_steps=0)
+    with pytest.raises(IndexError):
+        aesara.function([start], trace[-1], mode=mode)(np.zeros(2))

@@ -14,6 +14,7 @@ from copy import copy
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 from aesara.compile.builders import OpFromGraph
 from aesara.compile.function.types import Supervisor
 from aesara.configdefaults import config
@@ -150,6 +151,11 @@ class _Recorder(pickle.Pickler):
             return _rebuild_composite, (_state_of(value), record)
         if type(value) is DimShuffle:
             return _rebuild_dim_shuffle, (_state_of(value),)
+        if type(value) is np.ndarray:
+            flags = value.flags
+            is_spread = not (flags.c_contiguous or flags.f_contiguous)
+            if is_spread or not flags.writeable:
+                return _rebuild_array, (value.copy(order="K"), is_spread, flags.writeable)
         return NotImplemented
 
     def record(self, fgraph: FunctionGraph, is_inner: bool = True) -> GraphRecord:
@@ -266,6 +272,19 @@ def _rebuild_dim_shuffle(state: dict[str, Any]) -> DimShuffle:
 def _dim_shuffle() -> DimShuffle:
     """Make one: the C code that each carries along is read from a file."""
     return DimShuffle((), ())
+
+
+def _rebuild_array(values: np.ndarray, is_spread: bool, is_writeable: bool) -> np.ndarray:
+    """Make an array that code is compiled for as for the original.
+
+    Pickled arrays come back in one piece and writeable, whatever they were.
+    """
+    if is_spread:
+        spread = np.empty((*values.shape, 2), values.dtype)[..., 0]
+        spread[...] = values
+        values = spread
+    values.flags.writeable = is_writeable
+    return values
 
 
 def _rebuild_input(entry: Any) -> Variable:

@@ -10,7 +10,7 @@ from aesara.tensor.blas import BatchedDot, Dot22, Dot22Scalar, Gemm, Gemv, Ger
 from aesara.tensor.math import Dot, MatMul
 
 from fixed_modes.jax.dispatch import jax_lower
-from fixed_modes.jax.frame import Frame
+from fixed_modes.jax.frame import Frame, described
 
 
 def _operands(node: Apply, values: list[Any]) -> list[Any]:
@@ -31,7 +31,8 @@ def _dot(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
 def _batched_dot(op: BatchedDot, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x, y = _operands(node, values)
     if x.shape[0] != y.shape[0]:
-        raise ValueError(f"Shapes must match in the 0-th dimension: {x.shape}, {y.shape}")
+        text = f"The operands must have the same size in axis 0: {x.shape}, {y.shape}"
+        raise described(TypeError(text), node, frame.scans)
     left = "bij" if x.ndim == 3 else "bj"
     right = "bjk" if y.ndim == 3 else "bj"
     kept = "b" + ("i" if x.ndim == 3 else "") + ("k" if y.ndim == 3 else "")

@@ -45,6 +45,9 @@ def check_bounds(
         outside = positions[(positions < -length) | (positions >= length)]
         if outside.size:
             raise IndexError(f"index {outside[0]} {where}")
+    elif index.size and not length:
+        # JAX refuses to make code for it, with an error of another type.
+        raise IndexError(f"index {where}")
     elif index.size and frame.settings.index_checks:
         found = None if variable is None else value_range(variable, frame)
         if found is not None and -length <= found.low and found.high < length:

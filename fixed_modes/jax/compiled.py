@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 import jax
+import jax.numpy as jnp
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scalar.basic import ScalarType
@@ -104,8 +105,10 @@ class CompiledGraph:
             if isinstance(results[index], RandomKey):
                 results[index] = rng_from_key(results[index], origins)
         for index in self.kept:
-            if isinstance(results[index], (jax.Array, PaddedTrace)):
-                results[index] = _cut(results[index]).block_until_ready()
+            value = _cut(results[index])
+            # What a node has computed by itself is no JAX array yet.
+            array = value if isinstance(value, jax.Array) else jnp.array(value)
+            results[index] = array.block_until_ready()
         owned = owned_arrays([results[index] for index in self.arrays], values)
         for index, array in zip(self.arrays, owned):
             results[index] = array

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from dataclasses import dataclass
+from typing import Any, Callable, Union
 
 import aesara
 import jax
@@ -22,6 +23,7 @@ from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, NeedsEager
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.rng import RandomKey, key_from_rng, rng_from_key
 from fixed_modes.jax.settings import Settings
+from fixed_modes.jax.variants import Flags
 
 #: Integers up to this size are known while JAX traces, if they are no JAX arrays.
 LARGEST_KNOWN = 16
@@ -61,6 +63,43 @@ class JAXFunction:
 
     def __call__(self, *args: Any) -> Any:
         """Compute the outputs, and the new values of shared variables if there are updates."""
+        result, checks = self._compute(args)
+        _raise_what_is_known(checks)
+        return result
+
+    def checked(self, *args: Any) -> tuple[Any, Flags]:
+        """Compute what a call computes, and say which run-time checks failed.
+
+        Inside of `jax.jit` and `jax.vmap` too, where nothing can be raised.
+
+        Returns
+        -------
+        The result of a call, and flags, whose method ``raise_first()`` raises the error
+        of the first check that failed, once their values are there.
+
+        Examples
+        --------
+        >>> import jax, aesara.tensor as at, fixed_modes
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> x, i = at.dvector("x"), at.lscalar("i")
+        >>> f = fixed_modes.jax_function([x, i], x[i])
+        >>> values, flags = jax.jit(jax.vmap(f.checked, (None, 0)))(
+        ...     jax.numpy.arange(3.0), jax.numpy.arange(4)
+        ... )
+        >>> flags.failed.ravel().tolist()
+        [False, False, False, True]
+        >>> flags.raise_first()
+        Traceback (most recent call last):
+            ...
+        IndexError: index is out of bounds for axis 0 with size 3...
+        """
+        result, checks = self._compute(args)
+        with enable_x64():
+            failed = [jnp.any(flag) for flag in checks.failed]
+            stacked = jnp.stack(failed) if failed else jnp.zeros((0,), bool)
+        return result, Flags(stacked, tuple(map(_UsersError, checks.errors)))
+
+    def _compute(self, args: Sequence[Any]) -> tuple[Any, Checks]:
         variables = self.fgraph.inputs
         if len(args) != len(variables):
             raise TypeError(
@@ -70,9 +109,10 @@ class JAXFunction:
         self._check_precision()
         with enable_x64():
             values = [_value(*pair) for pair in zip(variables, args)]
-            results = [_result(*pair) for pair in zip(self.fgraph.outputs, self._run(values))]
+            found, checks = self._run(values)
+            results = [_result(*pair) for pair in zip(self.fgraph.outputs, found)]
             if self._updated is None:
-                return results[0] if self._is_single else results
+                return (results[0] if self._is_single else results), checks
             n_outputs = len(results) - len(self._updated)
             outputs = results[0] if self._is_single else results[:n_outputs]
             kept = [_result(*p) for p in zip(variables, values)]
@@ -80,7 +120,7 @@ class JAXFunction:
                 results[self._updated[i]] if i in self._updated else kept[self._n_inputs + i]
                 for i in range(len(self.shared))
             ]
-            return outputs, state
+            return (outputs, state), checks
 
     def shared_values(self) -> list[Any]:
         """Give the values that the shared variables have now, as arguments.
@@ -109,7 +149,7 @@ class JAXFunction:
             else:
                 variable.set_value(np.array(value), borrow=True)
 
-    def _run(self, values: Sequence[Any]) -> list[Any]:
+    def _run(self, values: Sequence[Any]) -> tuple[list[Any], Checks]:
         inputs = self.fgraph.inputs
         frame = Frame(inputs, dict(zip(inputs, values)), settings=self._settings)
         try:
@@ -117,12 +157,8 @@ class JAXFunction:
         except NeedsConcrete as need:
             raise _unknown(need, frame.traced_sources(need.variables)) from None
         except NeedsEager as need:
-            raise UnsupportedOpError(
-                "This graph can't be one JAX function. aesara.function(..., "
-                f'mode="JAX_FIXED") cuts it in parts: {need.reason}.\n{need.where}'
-            ) from None
-        _raise_what_is_known(frame.checks)
-        return outputs
+            raise _cut(need) from None
+        return outputs, frame.checks
 
     def _check_precision(self) -> None:
         if jax.config.jax_enable_x64:
@@ -198,10 +234,12 @@ def jax_function(
 
     Notes
     -----
-    A pure function can't raise: a failed `Assert` or an index out of bounds does
-    only where the function is called outside of `jax.jit` and the like; there a
-    clamped index is used instead, as by JAX itself.  Loops with an ``until`` have no
-    derivative in reverse mode in JAX.
+    A pure function can't raise: a failed `Assert`, an index out of bounds or an integer
+    division by zero does only where the function is called outside of `jax.jit` and
+    the like.  Within, a value of no meaning comes back, as from JAX itself (an index is
+    clamped); the method ``checked`` gives a pair of the result and of flags that say
+    which checks failed, and have a method ``raise_first()``.  Loops with an ``until``
+    have no derivative in reverse mode in JAX.
 
     Examples
     --------
@@ -314,7 +352,25 @@ def _unknown(need: NeedsConcrete, sources: Sequence[Variable]) -> Exception:
     return UnsupportedOpError(f"{text}.\n{need.where}")
 
 
+def _cut(need: NeedsEager) -> Exception:
+    return UnsupportedOpError(
+        "This graph can't be one JAX function. aesara.function(..., "
+        f'mode="JAX_FIXED") cuts it in parts: {need.reason}.\n{need.where}'
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _UsersError:
+    """Makes the error of a check; where a compiled function would be cut, it is refused."""
+
+    error: Callable[[], Exception]
+
+    def __call__(self) -> Exception:
+        error = self.error()
+        return _cut(error) if isinstance(error, NeedsEager) else error
+
+
 def _raise_what_is_known(checks: Checks) -> None:
     for failed, error in zip(checks.failed, checks.errors):
         if not isinstance(failed, jax.core.Tracer) and np.any(failed):
-            raise error()
+            raise _UsersError(error)()

@@ -20,6 +20,7 @@ import numpy as np
 from aesara.graph.basic import Apply
 from aesara.scalar import basic as aes
 from aesara.scalar import math as aesm
+from aesara.tensor.xlogx import XlogX, XlogY0
 
 from fixed_modes.jax import elementary
 from fixed_modes.jax.fallback import scalar_in_python
@@ -152,6 +153,14 @@ def _erfcx(x: Any) -> Any:
     )
 
 
+def _gammainc_slope(k: Any, x: Any) -> Any:
+    return jax.lax.igamma_grad_a(*jnp.broadcast_arrays(k, x))
+
+
+def _x_log_y(x: Any, y: Any) -> Any:
+    return jnp.where(x == 0, 0, x * elementary.log(jnp.where(x == 0, 1, y)))
+
+
 def _floor_divide(x: Any, y: Any) -> Any:
     if x.dtype.kind != "f":
         return jnp.floor_divide(x, y)
@@ -230,6 +239,7 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aesm.Chi2SF: lambda x, k: jsp.gammaincc(k / 2, x / 2),
     aesm.GammaInc: jsp.gammainc,
     aesm.GammaIncC: jsp.gammaincc,
+    aesm.GammaIncDer: _gammainc_slope,
     aesm.GammaU: lambda k, x: jsp.gammaincc(k, x) * _gamma(k),
     aesm.GammaL: lambda k, x: jsp.gammainc(k, x) * _gamma(k),
     aesm.I0: jsp.i0,
@@ -238,6 +248,8 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aesm.Softplus: _softplus,
     aesm.Log1mexp: _log1mexp,
     aesm.BetaInc: jsp.betainc,
+    XlogX: lambda x: _x_log_y(x, x),
+    XlogY0: _x_log_y,
 }
 
 _IN_COMMON_DTYPE: dict[type, Callable[..., Any]] = {

@@ -20,7 +20,7 @@ from fixed_modes.jax.scan_shared import Drawn
 from fixed_modes.jax.scan_split import split_step
 from fixed_modes.jax.scan_sums import add_products, push_out_sums
 
-#: What is computed ahead takes no more bytes than this at one time.
+#: What is computed ahead, or stacked for sums, takes no more bytes than this at one time.
 MOST_BYTES = 1 << 26
 
 Body = Callable[[Any, Any], tuple[Any, Any, list[Any]]]
@@ -93,7 +93,9 @@ class _Ahead:
     def run(
         self, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
     ) -> tuple[Any, Any, list[Any]]:
-        at_once = max(1, MOST_BYTES // max(1, self.split.nbytes))
+        factors = _leaves(self.outputs[1][1])
+        nbytes = self.split.nbytes + sum(factor.nbytes for factor in factors)
+        at_once = max(1, MOST_BYTES // max(1, nbytes))
         at_once = min(at_once, self.split.lanes or at_once)
         rows = _leaves(entering)
         n_blocks = max(1, -(-steps // at_once))

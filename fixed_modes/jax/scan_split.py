@@ -79,7 +79,7 @@ class Split:
     taken
         What the loop takes over from `ahead`.
     early
-        The positions of the flags, among the flags, that are known ahead.
+        The positions of the flags, among the flags, that are known ahead: all in a map.
     is_map
         Whether nothing is left for a loop.
     keys_are_fixed
@@ -110,8 +110,9 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     """Choose what is done ahead of a loop.
 
     That is everything if the steps depend on nothing but what they read, and
-    contain no loops; else what comes from the keys, the flags of checks, and what
-    is dear, where they depend on nothing that the loop computes.
+    contain no loops; else what comes from the keys, and what is dear, where it
+    depends on nothing that the loop computes.  Checks of indices and the like stay in
+    the loop: XLA starts a thread for a vector of them, which takes longer.
 
     Parameters
     ----------
@@ -137,15 +138,14 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     split.lanes = min(lanes, default=None) if split.is_map else None
     outputs = flat.outputs[: len(flat.outputs) - n_flags]
     flags = flat.outputs[len(flat.outputs) - n_flags :]
-    split.early = [i for i, a in enumerate(flags) if not isinstance(a, Slot) or a in known]
-    wanted = [makers[a] for i, a in enumerate(flags) if i in split.early and a in makers]
     if split.is_map:
-        wanted += [makers[atom] for atom in outputs if atom in makers]
+        split.early = list(range(n_flags))
+        wanted = [makers[atom] for atom in (*outputs, *flags) if atom in makers]
     else:
         drawn = {operation.outputs[0] for operation in split.bits}
         if not split.keys_are_fixed:
             drawn.update(flat.inputs[len(flat.inputs) - n_keys :])
-        wanted += _descendants(candidates, drawn)
+        wanted = _descendants(candidates, drawn)
         wanted += _dear(fixed, [op for op in others if op.primitive.name not in LOOPS], given)
     wanted += [makers[slot] for op in split.keys for slot in _slots(op) if slot in makers]
 

@@ -43,6 +43,13 @@ class Flags:
 
     The errors are part of the structure of a compiled function's result, so
     each compilation keeps its own.
+
+    Attributes
+    ----------
+    failed
+        Booleans, shape (..., checks): more axes come from `jax.vmap`.
+    errors
+        For each check, what makes its error.
     """
 
     failed: Any
@@ -58,6 +65,7 @@ class Flags:
     def raise_first(self) -> None:
         """Raise the error of the first check that failed."""
         failed = np.asarray(self.failed)
+        failed = failed.any(axis=tuple(range(failed.ndim - 1)))
         if failed.any():
             raise self.errors[int(failed.argmax())]()
 

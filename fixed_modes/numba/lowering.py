@@ -76,7 +76,7 @@ from fixed_modes.numba.elemwise import (
 from fixed_modes.numba.folding import fold
 from fixed_modes.numba.join import write_join
 from fixed_modes.numba.lazy import WHOLE_GRAPH, Region, find_regions
-from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, write_finite_check, write_square_check
+from fixed_modes.numba.nlinalg import LINEAR_ALGEBRA, loses_imaginary_parts, write_solve_checks
 from fixed_modes.numba.order import ordered_nodes
 from fixed_modes.numba.products import write_dot
 from fixed_modes.numba.python_call import call_of_perform
@@ -275,7 +275,7 @@ def _convert(op: Op, node: Apply, writer: Writer) -> Any:
     from aesara.link.numba.dispatch.basic import _numba_funcify, numba_funcify
 
     is_native = _numba_funcify.dispatch(type(op)) is not _numba_funcify.dispatch(Op)
-    if not is_native or isinstance(op, _ALWAYS_IN_PYTHON):
+    if not is_native or isinstance(op, _ALWAYS_IN_PYTHON) or loses_imaginary_parts(node):
         _warn_of_python(op, node, writer)
         return call_of_perform(op, node)
     try:
@@ -402,9 +402,7 @@ def _lower_matmul(op: MatMul, node: Apply, fgraph: FunctionGraph, writer: Writer
 def _lower_solve(op: Solve, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     # Aesara's conversion solves for others as if they were triangular.
     if op.assume_a == "gen":
-        write_square_check(node.inputs[0], writer)
-        if op.check_finite:
-            write_finite_check(node.inputs, writer)
+        write_solve_checks(op, node, writer)
         call_stock_conversion(op, node, writer)
     else:
         call_perform(op, node, writer)

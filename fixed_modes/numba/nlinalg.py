@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
 from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import Op
+from aesara.tensor.math import Dot
 from aesara.tensor.nlinalg import SVD, Det, Inv, MatrixInverse, QRFull
-from aesara.tensor.slinalg import Cholesky
+from aesara.tensor.slinalg import Cholesky, Solve
 
 from fixed_modes.numba.lapack import QR
 from fixed_modes.numba.triangular import all_finite
@@ -158,9 +159,12 @@ def write_square_check(x: Variable, writer: Writer) -> None:
         writer.emit_failure(ValueError, _not_square, rows, columns)
 
 
-def write_finite_check(variables: Sequence[Variable], writer: Writer) -> None:
-    """Write the check that there is no NaN and no infinity."""
-    finite = " and ".join(f"np.isfinite({writer.name(v)}).all()" for v in variables)
+def write_solve_checks(op: Solve, node: Apply, writer: Writer) -> None:
+    """Write the checks that a matrix is square, and of NaN and infinity."""
+    write_square_check(node.inputs[0], writer)
+    if not op.check_finite:
+        return
+    finite = " and ".join(f"np.isfinite({writer.name(v)}).all()" for v in node.inputs)
     with writer.block(f"if not ({finite}):"):
         writer.emit_failure(ValueError, lambda: "array must not contain infs or NaNs")
 
@@ -215,6 +219,14 @@ def write_svd(op: SVD, node: Apply, writer: Writer) -> bool:
     writer.emit(f"{', '.join(names)} = {called}({writer.name(x)})")
     return True
 
+
+def loses_imaginary_parts(node: Apply) -> bool:
+    """Say whether Aesara's conversion would take complex matrices for real ones."""
+    is_algebra = type(node.op).__module__ in _OF_MATRICES or isinstance(node.op, Dot)
+    return is_algebra and any(str(i.type.dtype).startswith("complex") for i in node.inputs)
+
+
+_OF_MATRICES = ("aesara.tensor.nlinalg", "aesara.tensor.slinalg", "aesara.tensor.blas")
 
 #: What writes each op; it says False for dtypes that it has nothing for.
 LINEAR_ALGEBRA: dict[type[Op], Callable[..., bool]] = {

@@ -232,10 +232,11 @@ class Buffer(Ring):
                     elements.append(name)
                 self._bind(inner, elements, writer)
             else:
-                value = writer.define(inner, f"{self.name}_tap")
-                writer.emit(
-                    f"{value} = {row_text(self.name, self.row(tap, writer), self.whole, writer)}"
-                )
+                value, row = writer.define(inner, f"{self.name}_tap"), self.row(tap, writer)
+                if self.ndim == 1:
+                    writer.emit(f"{value} = {self.name}[{row}]")
+                    continue
+                writer.emit(f"{value} = {row_text(self.name, row, self.whole, writer)}")
                 writer.facts(inner).shape = self.row_shape
                 writer.facts(inner).is_lasting = True
 

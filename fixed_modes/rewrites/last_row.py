@@ -16,8 +16,9 @@ from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import node_rewriter
 from aesara.scan.op import Scan
-from aesara.tensor.basic import AllocEmpty
+from aesara.tensor.basic import AllocEmpty, get_scalar_constant_value
 from aesara.tensor.elemwise import Elemwise
+from aesara.tensor.exceptions import NotScalarConstantError
 from aesara.tensor.subtensor import (
     AdvancedIncSubtensor,
     AdvancedIncSubtensor1,
@@ -32,21 +33,24 @@ def read_last_row(fgraph: FunctionGraph, node: Apply) -> Any:
     """Replace ``trace[n:][-1]``, after the initial rows of a state, by ``trace[-1]``.
 
     It has to be done before the two indices are merged into a formula of the length.
+    Where more is read of the trace it is not done: after no step the last row of the
+    buffer, which has one to spare, is none that was ever written.
 
     Returns
     -------
     The replacements, or False where there are none.
     """
-    if node.op.info.as_while:
+    if node.op.info.as_while or not _may_take_a_step(node.inputs[0]):
         return False
     replacements: dict[Variable, Variable] = {}
     for output, n_initial, _, _ in _states(node):
-        for client, _ in fgraph.clients[output]:
-            if not _skips_initial_rows(client, n_initial):
-                continue
-            for reader, _ in fgraph.clients[client.outputs[0]]:
-                if _reads_last_row(reader):
-                    replacements[reader.outputs[0]] = _indexed_alike(reader, output)
+        clients = [client for client, _ in fgraph.clients[output]]
+        if not all(_skips_initial_rows(client, n_initial) for client in clients):
+            continue
+        readers = [reader for c in clients for reader, _ in fgraph.clients[c.outputs[0]]]
+        if all(map(_reads_last_row, readers)):
+            new = {reader.outputs[0]: _indexed_alike(reader, output) for reader in readers}
+            replacements.update(new)
     return replacements or False
 
 
@@ -129,6 +133,14 @@ def _states(node: Apply) -> Iterator[tuple[Variable, int, Variable, Variable]]:
         of_taps = dict(zip(of_state, inputs))
         oldest = min(of_state)
         yield output, -oldest, of_taps[oldest], result
+
+
+def _may_take_a_step(n_steps: Variable) -> bool:
+    """Say whether a number of steps is not known to be 0, where there is no last row."""
+    try:
+        return int(get_scalar_constant_value(n_steps)) > 0
+    except NotScalarConstantError:
+        return True
 
 
 def _skips_initial_rows(client: Apply | str, n_initial: int) -> bool:

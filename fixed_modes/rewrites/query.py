@@ -5,15 +5,17 @@ from __future__ import annotations
 from aesara.graph.rewriting.basic import in2out
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
+from fixed_modes.rewrites.arrays import with_array_rewrites
 from fixed_modes.rewrites.inline import inline_every_ofg
 from fixed_modes.rewrites.scan import with_safe_scan_rewrites
 from fixed_modes.rewrites.special import with_special_rewrites
 
-#: The rewrites of both modes.  The C-only and BLAS rewrites make ops that only
-#: the C back end profits from; those of convolutions too, and what they leave
+#: The rewrites of both modes.  The C-only, BLAS and sparse product rewrites make ops
+#: that only the C back end profits from; those of convolutions too, and what they leave
 #: is refused by a check.
 DEFAULT_REWRITES = RewriteDatabaseQuery(
-    include=["fast_run"], exclude=["cxx_only", "BlasOpt", "conv_opts", "AbstractConvCheck"]
+    include=["fast_run"],
+    exclude=["cxx_only", "BlasOpt", "conv_opts", "AbstractConvCheck", "local_usmm"],
 )
 
 #: XLA fuses what is elementwise by itself, and has no arrays to write into; the two
@@ -53,4 +55,4 @@ def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
     if _INLINE in query.include and _INLINE not in query.exclude:
         inline = in2out(inline_every_ofg, name="inline_every_ofg")
         query = query.register((inline, _INLINE_POSITION))
-    return with_special_rewrites(with_safe_scan_rewrites(query))
+    return with_array_rewrites(with_special_rewrites(with_safe_scan_rewrites(query)))

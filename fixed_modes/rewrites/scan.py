@@ -76,8 +76,10 @@ def push_out_seq(fgraph: FunctionGraph, node: Apply) -> Any:
 @node_rewriter([Scan])
 def save_mem(fgraph: FunctionGraph, node: Apply) -> Any:
     """Keep only the rows that are read, and take no step more than the scan does."""
-    # Of a forward loop without a step no single row can be read: Aesara's error stays.
-    may_be_empty = bool(node.op.info.n_mit_mot) or not _reads_single_rows(fgraph, node)
+    # Of a forward loop over sequences without a step no single row can be read: Aesara's
+    # error stays.
+    info = node.op.info
+    may_be_empty = bool(info.n_mit_mot or not info.n_seqs) or not _reads_single_rows(fgraph, node)
     at_the_end = states_to_shorten(fgraph, node)
     replacements = save_mem_new_scan.transform(fgraph, node)
     if not replacements:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from benchmarks.app import cli
@@ -29,6 +32,14 @@ def test_a_workload_is_started_cold_and_warm(tmp_path: Path) -> None:
     assert 0 < result["warm"]["once"] < result["warm"]["function"]
     assert result["kernel"]["first_call"] > 0
     assert "softmax-map | NUMBA_FIXED" in done.output
+
+
+@pytest.mark.parametrize("contender", ["NUMBA_FIXED", "hand-numba"])
+def test_a_workload_with_a_state_is_started(contender: str) -> None:
+    child = [sys.executable, "-m", "benchmarks.cache_child", contender, "rnn-train", "tiny"]
+    done = subprocess.run(child, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["first_call"] > 0
 
 
 def test_the_table_allows_for_the_cores() -> None:

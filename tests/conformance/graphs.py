@@ -260,7 +260,8 @@ class Writer(Expressions):
 
     def read(self, name: str, state: State, steps: int | None, depth: int) -> None:
         """Draw which part of a trace is used."""
-        read = self.one_of(*READS)
+        # Of a loop without a step FAST_RUN gives as a last row what the memory held.
+        read = self.one_of(*(r for r in READS if steps != 0 or r != "{}[-1]"))
         if depth == 0:
             out = self.name_of(read.format(name))
             self.outputs.append(out)

@@ -6,8 +6,11 @@ import aesara
 import aesara.tensor as at
 import numpy as np
 import pytest
+import scipy.linalg
+from aesara.ifelse import ifelse
 from aesara.raise_op import Assert
-from aesara.tensor.nlinalg import eigh, qr, svd
+from aesara.tensor.nlinalg import det, eigh, matrix_inverse, qr, svd
+from aesara.tensor.slinalg import expm, kron, solve
 
 NAN, INF = np.nan, np.inf
 
@@ -180,6 +183,23 @@ def test_reduced_qr_of_every_dtype(dtype, shape, mode):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_matrices_keep_their_imaginary_parts(compute, dtype):
+    x, y = at.matrix("x", dtype=dtype), at.matrix("y", dtype=dtype)
+    a = np.array([[2 + 1j, -1j], [0.5, 1 - 2j]], dtype)
+    b = np.array([[1j, 2.0], [-1.0, 1 + 1j]], dtype)
+
+    def step(x, y):
+        return at.dot(x, y), solve(x, y), matrix_inverse(x), det(x), kron(x, y)
+
+    expected = [a @ b, np.linalg.solve(a, b), np.linalg.inv(a), np.linalg.det(a), np.kron(a, b)]
+    tolerance = 1e-5 if dtype == "complex64" else 1e-12
+    for got, right in zip(compute(step, [x, y], a, b), expected):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, right, rtol=tolerance, atol=tolerance)
+
+
 def test_repeated_indices_add_up(compute):
     x, index = at.dvector("x"), at.lvector("index")
     values, indices = np.array([1.0, 2.0, 3.0]), np.array([0, 0, -1, 0])
@@ -199,6 +219,7 @@ ERRORS = {
     "a negative index": (lambda x, k: x[k], IndexError, -4),
     "an index of a row": (lambda x, k: at.outer(x, x)[k], IndexError, 3),
     "an index in an array": (lambda x, k: x[at.stack([0, k])], IndexError, 3),
+    "an index into nothing": (lambda x, k: x[:k][at.stack([k])], IndexError, 0),
     "an index to write to": (lambda x, k: at.set_subtensor(x[k], 1.0), IndexError, 3),
     "indices to write to": (lambda x, k: at.inc_subtensor(x[at.stack([k])], 1.0), IndexError, 3),
     "a divisor": (lambda x, k: at.constant(7) // k, ZeroDivisionError, 0),
@@ -211,7 +232,7 @@ ERRORS = {
     ),
     "a number of values": (lambda x, k: at.special.softmax(x[:k]), ValueError, 0),
     "another one": (lambda x, k: at.special.log_softmax(x[:k]), ValueError, 0),
-    "a matrix to solve": (lambda x, k: at.slinalg.solve(at.diag(x / k), x), ValueError, 0),
+    "a matrix to solve": (lambda x, k: solve(at.diag(x / k), x), ValueError, 0),
     "an assertion": (lambda x, k: Assert("no")(x, at.gt(k, 0)), AssertionError, 0),
     "a shape": (lambda x, k: x.reshape((2, k)), ValueError, 2),
     "a length": (lambda x, k: x + at.zeros((k,)), AssertionError, 2),
@@ -252,3 +273,20 @@ def test_results_are_arrays_that_belong_to_the_caller(mode):
         result[...] = -1.0
     np.testing.assert_array_equal(second[0], np.zeros((3, 2)))
     np.testing.assert_array_equal(f(np.ones((3, 2)))[0], kept[0])
+
+
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+def test_sums_of_exponentials_and_of_solutions_in_branches(mode):
+    x, y, flag = at.dmatrix("x"), at.dmatrix("y"), at.lscalar("flag")
+    branches = [solve(x, y), matrix_inverse(x), expm(x), qr(x)[0]]
+    outputs = [expm(x).sum(), (expm(x) * y).sum(), aesara.grad((expm(x) * y).sum(), x).sum()]
+    outputs += [ifelse(at.gt(flag, 0), branch, y).sum() for branch in branches]
+    f = aesara.function([x, y, flag], outputs, mode=mode)
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 4, 4))
+    power = scipy.linalg.expm(a)
+    slope = scipy.linalg.expm_frechet(a.T, b, compute_expm=False)
+    expected = [power.sum(), (power * b).sum(), slope.sum()]
+    solved = [np.linalg.solve(a, b), np.linalg.inv(a), power, np.linalg.qr(a)[0]]
+    np.testing.assert_allclose(f(a, b, 1), expected + [value.sum() for value in solved])
+    np.testing.assert_allclose(f(a, b, 0), expected + [b.sum()] * 4)

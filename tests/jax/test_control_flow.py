@@ -172,3 +172,10 @@ def test_op_of_aesaras_own_table(evaluate, data):
     a = data.normal(size=(3, 3))
     np.testing.assert_allclose(evaluate([x], at.nlinalg.det(x), a), np.linalg.det(a))
     np.testing.assert_allclose(evaluate([x], at.cumsum(x, axis=1), a), a.cumsum(1))
+
+
+def test_batches_of_different_sizes_are_a_type_error():
+    x, y = at.dtensor3s("x", "y")
+    f = aesara.function([x, y], at.batched_dot(x, y), mode="JAX_FIXED")
+    with pytest.raises(TypeError, match="same size in axis 0"):
+        f(np.ones((2, 3, 4)), np.ones((3, 4, 5)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import aesara
 import aesara.tensor as at
 import numpy as np
@@ -208,3 +210,39 @@ def test_big_constant_arrays_are_not_changed_by_in_place_ops():
         np.testing.assert_array_equal(changed, [0, 2, 3, 4])
         np.testing.assert_array_equal(kept, np.arange(4.0))
     np.testing.assert_array_equal(table, np.arange(4.0))
+
+
+def test_slope_of_the_incomplete_gamma_function_in_a_loop():
+    from scipy import special
+
+    x, k = at.dvector("x"), at.dscalar("k")
+    total, _ = aesara.scan(
+        lambda x, total, k: total + at.gammainc(k, x) ** 2,
+        sequences=[x],
+        outputs_info=[at.constant(0.0, dtype="float64")],
+        non_sequences=[k],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        slope = aesara.function([x, k], aesara.grad(total[-1], k), mode="JAX_FIXED")
+        values = np.array([0.01, 0.3, 1.0, 2.5, 14.0, 40.0])
+
+        def value(k):
+            return (special.gammainc(k, values) ** 2).sum()
+
+        for at_k in (0.4, 1.0, 3.5, 25.0):
+            step = 1e-5 * at_k
+            expected = (value(at_k + step) - value(at_k - step)) / (2 * step)
+            np.testing.assert_allclose(slope(values, at_k), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_x_log_y_is_zero_where_x_is():
+    from aesara.tensor.xlogx import xlogx, xlogy0
+
+    x, y = at.dmatrix("x"), at.drow("y")
+    f = aesara.function([x, y], [xlogx(x), xlogy0(x, y)], mode="JAX_FIXED")
+    a, b = np.array([[0.0, 0.5, 3.0], [-0.0, 1.0, np.nan]]), np.array([[0.0, 2.0, 0.25]])
+    with np.errstate(all="ignore"):
+        expected = [np.where(a == 0, 0, a * np.log(c)) for c in (a, b)]
+    for result, wanted in zip(f(a, b), expected):
+        np.testing.assert_allclose(result, wanted, rtol=1e-15)

@@ -8,8 +8,10 @@ import sys
 import aesara
 import aesara.tensor as at
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from aesara.raise_op import Assert
 from aesara.tensor.random.utils import RandomStream
 
 import fixed_modes
@@ -173,3 +175,74 @@ def test_importing_the_package_imports_no_back_end():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def graph_with_checks():
+    x, i, d = at.dvector("x"), at.lscalar("i"), at.lscalar("d")
+    sums, _ = aesara.scan(
+        lambda v, total: Assert("total is negative")(total + v, at.ge(total + v, 0)),
+        sequences=[x],
+        outputs_info=[at.constant(0.0, dtype="float64")],
+    )
+    return [x, i, d], sums[-1] + x[i] + 7 // d
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (([1.0, 2.0], 1, 2), None),
+        (([1.0, -2.0], 1, 2), AssertionError),
+        (([1.0, 2.0], 2, 2), IndexError),
+        (([1.0, 2.0], -3, 2), IndexError),
+        (([1.0, 2.0], 0, 0), ZeroDivisionError),
+    ],
+)
+def test_failed_checks_of_a_compiled_function(arguments, error):
+    f = fixed_modes.jax_function(*graph_with_checks())
+    x, i, d = np.array(arguments[0]), jnp.asarray(arguments[1]), jnp.asarray(arguments[2])
+    for function in (f.checked, jax.jit(f.checked)):
+        value, flags = function(x, i, d)
+        if error is None:
+            flags.raise_first()
+            assert float(value) == float(f(x, i, d)) == 8.0
+        else:
+            with pytest.raises(error):
+                flags.raise_first()
+    if error is not None:
+        with pytest.raises(error):
+            f(x, i, d)
+        jax.jit(f)(x, i, d)  # nothing can be raised there
+
+
+def test_failed_checks_of_a_batch():
+    inputs, value = graph_with_checks()
+    f = fixed_modes.jax_function(inputs, [value, value * 2])
+    batched = jax.jit(jax.vmap(f.checked, in_axes=(None, 0, None)))
+    x = np.array([1.0, 2.0, 3.0])
+    (values, twice), flags = batched(x, jnp.arange(3), jnp.asarray(3))
+    np.testing.assert_array_equal(values, 6 + x + 2)
+    np.testing.assert_array_equal(twice, 2 * values)
+    assert flags.failed.shape[0] == 3
+    assert not flags.failed.any()
+    flags.raise_first()
+    _, flags = batched(x, jnp.arange(1, 5), jnp.asarray(3))
+    assert flags.failed.any(axis=1).tolist() == [False, False, True, True]
+    with pytest.raises(IndexError, match="out of bounds"):
+        flags.raise_first()
+
+
+def test_a_function_without_checks_has_no_flags():
+    x = at.dvector("x")
+    value, flags = jax.jit(fixed_modes.jax_function([x], x * 2).checked)(np.ones(2))
+    assert flags.failed.shape == (0,)
+    flags.raise_first()
+    np.testing.assert_array_equal(value, [2.0, 2.0])
+
+
+def test_a_window_that_reaches_out_of_its_array_is_no_pure_function():
+    x, i = at.dvector("x"), at.lscalar("i")
+    f = fixed_modes.jax_function([x, i], x[i : i + 2])
+    np.testing.assert_array_equal(jax.jit(f)(np.arange(5.0), jnp.asarray(2)), [2.0, 3.0])
+    for function in (f, lambda *args: jax.jit(f.checked)(*args)[1].raise_first()):
+        with pytest.raises(UnsupportedOpError, match="reaches out of an axis"):
+            function(np.arange(5.0), jnp.asarray(4))

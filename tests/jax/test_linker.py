@@ -84,6 +84,18 @@ def test_results_on_the_device_but_updates_in_numpy():
     np.testing.assert_array_equal(g(), [2.0, 2.0])
 
 
+def test_what_runs_by_itself_gives_jax_arrays_too():
+    import jax
+
+    x = at.dvector("x")
+    f = aesara.function([x], [x[x > 0], at.arange(x.sum())], mode=mode_with(keep_on_device=True))
+    positive, numbers = f(np.array([3.0, -1.0, 1.0]))
+    assert isinstance(positive, jax.Array)
+    assert isinstance(numbers, jax.Array)
+    np.testing.assert_array_equal(positive, [3.0, 1.0])
+    np.testing.assert_array_equal(numbers, [0.0, 1.0, 2.0])
+
+
 @pytest.mark.parametrize(
     "duplicate", [copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))]
 )
