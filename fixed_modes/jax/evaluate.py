@@ -17,6 +17,7 @@ from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import HasInnerGraph
 from aesara.ifelse import IfElse
 from aesara.scalar.basic import Composite, ScalarType
+from aesara.tensor.elemwise import DimShuffle, Elemwise
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Shape, Shape_i
 from aesara.tensor.subtensor import Subtensor
@@ -29,6 +30,7 @@ from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, described, i
 from fixed_modes.jax.ifelse import lower_ifelse
 from fixed_modes.jax.kinds import is_array, is_foreign
 from fixed_modes.jax.lazy import Schedule, schedule
+from fixed_modes.jax.lazy_rows import LazyRows, map_rows, takes_lazy_rows
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.perform import as_declared, perform
 from fixed_modes.jax.rng import key_from_rng
@@ -83,9 +85,11 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
         if isinstance(node.op, IfElse):
             outputs = lower_ifelse(frame, node, plan, run_nodes)
         else:
-            values = [frame.value(variable) for variable in node.inputs]
+            values = [_input_value(frame, node, index) for index in range(len(node.inputs))]
             _check_padded(node, values)
-            if concrete.can_perform(node, values):
+            if isinstance(node.op, (DimShuffle, Elemwise)) and _has_lazy(values):
+                outputs = [_map_lazy_rows(frame, node, values)]
+            elif concrete.can_perform(node, values):
                 outputs = perform(node, values)
             else:
                 outputs = _lower(node, values, frame)
@@ -101,6 +105,35 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
         if origin_of(exc) is not None:
             raise
         raise _explained(exc, node, frame) from exc
+
+
+def _input_value(frame: Frame, node: Apply, position: int) -> Any:
+    variable = node.inputs[position]
+    value = frame.values.get(variable)
+    if isinstance(value, LazyRows) and takes_lazy_rows(node, position):
+        return value
+    return frame.value(variable)
+
+
+def _has_lazy(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, LazyRows) for value in values)
+
+
+def _map_lazy_rows(frame: Frame, node: Apply, values: list[Any]) -> LazyRows:
+    """Put off an elementwise op until the loop asks for a row."""
+    local = frame.branch()
+
+    def compute(rows: list[Any]) -> Any:
+        (value,) = _lower(node, rows, local)
+        return conform(node.outputs[0], jnp.asarray(value))
+
+    mapped = map_rows(values, compute)
+    if mapped is not None:
+        jax.eval_shape(mapped.row, 0)
+    if mapped is None or local.checks.failed or local.last_call is not None:
+        lazy = [v for v, value in zip(node.inputs, values) if isinstance(value, LazyRows)]
+        raise NeedsConcrete(lazy, "the bounds of an arange")
+    return mapped
 
 
 def _lower(node: Apply, values: list[Any], frame: Frame) -> list[Any]:
@@ -131,7 +164,9 @@ def conform(variable: Variable, value: Any) -> Any:
     if isinstance(kind, RandomType):
         is_rng = isinstance(value, (np.random.Generator, np.random.RandomState))
         return key_from_rng(value) if is_rng else value
-    if isinstance(value, PaddedTrace) or not (is_array(kind) or isinstance(kind, ScalarType)):
+    if isinstance(value, (PaddedTrace, LazyRows)) or not (
+        is_array(kind) or isinstance(kind, ScalarType)
+    ):
         return value
     if is_concrete(value):
         return as_declared(variable, value)

@@ -13,6 +13,7 @@ from aesara.graph.basic import Apply, Constant, Variable
 from aesara.tensor.random.type import RandomType
 
 from fixed_modes.errors import describe_node, with_origin
+from fixed_modes.jax.lazy_rows import LazyRows
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.settings import Settings
 
@@ -159,6 +160,8 @@ class Frame:
     outer, origins
         For an inner graph: the frame around it, and which of that graph's
         variables an inner input is, or is a row of.
+    fixed
+        For an inner graph: the inputs that are the same in every step.
     settings
         The flags that the function was built with.
     """
@@ -172,6 +175,7 @@ class Frame:
     failures: dict[Apply, deque[Exception]] = field(default_factory=dict)
     outer: Frame | None = None
     origins: Mapping[Variable, Variable] = field(default_factory=dict)
+    fixed: frozenset[Variable] = frozenset()
     settings: Settings = field(default_factory=Settings)
 
     def inner(
@@ -180,8 +184,12 @@ class Frame:
         values: Iterable[Any],
         origins: Mapping[Variable, Variable],
         scan: str | None = None,
+        fixed: Iterable[Variable] | None = None,
     ) -> Frame:
-        """Make the frame of an inner graph, with checks of its own."""
+        """Make the frame of an inner graph, with checks of its own.
+
+        Without `fixed`, all that has an origin is the same in every step.
+        """
         scans = self.scans if scan is None else (*self.scans, scan)
         return Frame(
             inputs,
@@ -189,6 +197,7 @@ class Frame:
             scans=scans,
             outer=self,
             origins=origins,
+            fixed=frozenset(origins if fixed is None else fixed),
             failures=self.failures,
             settings=self.settings,
         )
@@ -198,9 +207,18 @@ class Frame:
         return replace(self, values=dict(self.values), checks=Checks(), last_call=None)
 
     def value(self, variable: Variable) -> Any:
-        """Give the value of a variable that was evaluated, or of a constant."""
+        """Give the value of a variable that was evaluated, or of a constant.
+
+        Raises
+        ------
+        NeedsConcrete
+            If it is a `LazyRows`, which is no array.
+        """
         if variable in self.values:
-            return self.values[variable]
+            value = self.values[variable]
+            if isinstance(value, LazyRows):
+                raise NeedsConcrete([variable], "the bounds of an arange")
+            return value
         if isinstance(variable, Constant):
             if isinstance(variable.type, RandomType):
                 return key_from_rng(variable.data)
@@ -219,6 +237,15 @@ class Frame:
         if is_concrete(value):
             return value
         raise NeedsConcrete([variable], reason)
+
+    def is_fixed(self, variable: Variable) -> bool:
+        """Say whether a variable is the same in every step of all loops around it."""
+        if self.outer is None:
+            return True
+        return all(
+            source in self.fixed and self.outer.is_fixed(self.origins[source])
+            for source in self.traced_sources([variable])
+        )
 
     def traced_sources(self, variables: Sequence[Variable]) -> list[Variable]:
         """Find the graph's inputs that make these variables traced."""

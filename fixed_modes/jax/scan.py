@@ -13,9 +13,11 @@ from aesara.graph.basic import Apply, Variable
 from aesara.scan.op import Scan
 
 from fixed_modes.jax import scan_ahead
+from fixed_modes.jax.capped import capped_length
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.evaluate import evaluate
 from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, NeedsEager, is_concrete
+from fixed_modes.jax.lazy_rows import LazyRows
 from fixed_modes.jax.scan_shared import Drawn, SharedState, shared_states
 from fixed_modes.jax.scan_states import MitMot, Trace
 from fixed_modes.jax.scan_while import run_while
@@ -56,11 +58,15 @@ class Loop:
         steps = values[0]
         self.steps: Any = int(steps) if is_concrete(steps) else steps
         self.static_steps: int | None = self.steps if is_concrete(steps) else None
-        self.sequences = [jnp.asarray(value) for value in op.outer_seqs(values)]
+        self.sequences: list[Any] = [
+            value if isinstance(value, LazyRows) else jnp.asarray(value)
+            for value in op.outer_seqs(values)
+        ]
         self.shared = [_traced(value) for value in op.outer_shared(values)]
         self.non_sequences = list(op.outer_non_seqs(values))
         self.checks = Checks()
-        if self.static_steps is None and not all(len(rows) for rows in self.sequences):
+        arrays = [rows for rows in self.sequences if not isinstance(rows, LazyRows)]
+        if self.static_steps is None and not all(len(rows) for rows in arrays):
             raise NeedsConcrete(node.inputs[:1], "the number of steps over an empty sequence")
         self._check_lengths()
         self.mit_mots = [
@@ -74,7 +80,7 @@ class Loop:
         self.traces = [self._state(*pair) for pair in zip(taps, buffers)]
         self.buffers = buffers
         lengths = [
-            int(frame.concrete(v, "the length of a loop's output"))
+            capped_length(v, frame, "the length of a loop's output")
             for v in op.outer_nitsot(node.inputs)
         ]
         if self.static_steps != 0:
@@ -86,12 +92,21 @@ class Loop:
         elif self.static_steps < 0:
             raise IndexError(f"{_NEGATIVE} {self.static_steps}")
         for index, sequence in enumerate(self.sequences):
+            if isinstance(sequence, LazyRows):
+                self._check_lazy_rows(index, sequence)
+                continue
             text = f"Sequence {index} has shape {sequence.shape} but the Scan's required number "
             if self.static_steps is None:
                 too_short = partial(ValueError, f"{text}of steps is larger")
                 self.frame.checks.add(self.steps > sequence.shape[0], too_short)
             elif sequence.shape[0] < self.static_steps:
                 raise ValueError(f"{text}of steps is {self.static_steps}")
+
+    def _check_lazy_rows(self, index: int, sequence: LazyRows) -> None:
+        text = f"Sequence {index} is shorter than the Scan's required number of steps"
+        self.frame.checks.add(self.steps > sequence.length, partial(ValueError, text))
+        if self.static_steps is not None:
+            self.sequences[index] = jax.vmap(sequence.row)(jnp.arange(self.static_steps))
 
     def _state(self, taps: Sequence[int], buffer: Any) -> Trace:
         depth = -min(taps)
@@ -135,7 +150,9 @@ class Loop:
     def slices(self, step: Any) -> list[Any]:
         """Give the row of each sequence that a step reads."""
         return [
-            jax.lax.dynamic_index_in_dim(sequence, step, 0, keepdims=False)
+            sequence.row(step)
+            if isinstance(sequence, LazyRows)
+            else jax.lax.dynamic_index_in_dim(sequence, step, 0, keepdims=False)
             for sequence in self.sequences
         ]
 
@@ -153,7 +170,13 @@ class Loop:
         op, info = self.op, self.op.info
         rows = [row for group in (*mit_mots, *traces) for row in group]
         values = [*slices, *rows, *shared, *self.non_sequences]
-        inner = self.frame.inner(op.fgraph.inputs, values, self.origins(), scan=op.name or "scan")
+        inner = self.frame.inner(
+            op.fgraph.inputs,
+            values,
+            self.origins(),
+            scan=op.name or "scan",
+            fixed=op.inner_non_seqs(op.fgraph.inputs),
+        )
         try:
             outputs = evaluate(inner, op.fgraph.outputs)
         except NeedsConcrete as need:

@@ -20,6 +20,7 @@ from fixed_modes.jax.affine import known_difference
 from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, RunByItself, is_concrete
+from fixed_modes.jax.lazy_rows import LazyRows
 from fixed_modes.jax.lengths import Extent, as_extent
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.static_slice import static_slice
@@ -51,6 +52,8 @@ def _subtensor(op: Subtensor, node: Apply, values: list[Any], frame: Frame) -> l
     x = values[0]
     if isinstance(x, PaddedTrace):
         return _padded_subtensor(op, node, x, frame)
+    if isinstance(x, LazyRows):
+        return [_part_of_lazy_rows(op, node, x, frame)]
     return [_select(x, _selections(op.idx_list, node.inputs[1:], np.shape(x), frame))]
 
 
@@ -67,6 +70,15 @@ def _select(x: Any, selections: list[Selection]) -> Any:
         axis for axis, s in enumerate(selections) if isinstance(s, Span) and s.squeezed
     )
     return jax.lax.squeeze(jnp.asarray(x), squeezed)
+
+
+def _part_of_lazy_rows(op: Subtensor, node: Apply, x: LazyRows, frame: Frame) -> Any:
+    (entry,) = indices_from_subtensor(node.inputs[1:], op.idx_list)
+    if isinstance(entry, slice):
+        start, stop, step = (_value(b, frame) for b in (entry.start, entry.stop, entry.step))
+        if step is None or (is_concrete(step) and int(step) == 1):
+            return x.part(start, stop)
+    raise NeedsConcrete(node.inputs[:1], "the bounds of an arange")
 
 
 def _padded_subtensor(op: Subtensor, node: Apply, x: PaddedTrace, frame: Frame) -> list[Any]:

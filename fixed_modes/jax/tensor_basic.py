@@ -25,9 +25,11 @@ from aesara.tensor.basic import (
 from aesara.tensor.extra_ops import BroadcastTo
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 
+from fixed_modes.jax.capped import capped_length
 from fixed_modes.jax.concrete import LARGEST_LITERAL
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, is_concrete
+from fixed_modes.jax.lazy_rows import LazyRows, progression
 from fixed_modes.jax.padded import PaddedTrace
 
 
@@ -51,6 +53,8 @@ def _shape(op: Shape, node: Apply, values: list[Any], frame: Frame) -> list[Any]
 @jax_lower.register(Shape_i)
 def _shape_i(op: Shape_i, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     (x,) = values
+    if isinstance(x, LazyRows):
+        return [x.length]
     if isinstance(x, PaddedTrace):
         return [x.length if op.i == 0 else np.array(x.buffer.shape[op.i], dtype="int64")]
     return [np.array(np.shape(x)[op.i], dtype="int64")]
@@ -93,7 +97,7 @@ def _broadcast_to(op: BroadcastTo, node: Apply, values: list[Any], frame: Frame)
 @jax_lower.register(AllocEmpty)
 def _alloc_empty(op: AllocEmpty, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     # Zeros, so that no result depends on what the memory held.
-    sizes = _sizes(node, 0, frame, "the shape of an alloc")
+    sizes = [capped_length(size, frame, "the shape of an alloc") for size in node.inputs]
     zeros = np.zeros if np.prod(sizes) <= LARGEST_LITERAL else jnp.zeros
     return [zeros(sizes, dtype=op.dtype)]
 
@@ -101,6 +105,10 @@ def _alloc_empty(op: AllocEmpty, node: Apply, values: list[Any], frame: Frame) -
 @jax_lower.register(ARange)
 def _arange(op: ARange, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     traced = [v for v in node.inputs if not is_concrete(frame.value(v))]
+    start, stop, step = values
+    is_steady = is_concrete(step) and int(step) != 0 and np.dtype(op.dtype).kind in "iu"
+    if is_steady and not all(frame.is_fixed(variable) for variable in traced):
+        return [progression(start, stop, int(step), op.dtype)]
     raise NeedsConcrete(traced, "the bounds of an arange")
 
 
