@@ -61,6 +61,11 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "expects the draws of Numba's Pareto distribution, another one than FAST_RUN's",
     ),
     (
+        "tests/link/numba/test_tensor_basic.py::test_Join_view",
+        NUMBA,
+        "expects a refusal; NUMBA_FIXED joins such parts too",
+    ),
+    (
         "tests/link/numba/test_random.py::test_DirichletRV[a2-size2-cm2]",
         NUMBA,
         "expects the words of an error; it is the same error",

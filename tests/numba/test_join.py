@@ -8,6 +8,7 @@ import aesara
 import aesara.tensor as at
 import numpy as np
 import pytest
+from aesara.tensor.basic import Join
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
@@ -65,3 +66,14 @@ def test_lengths_that_the_loop_changes() -> None:
     f = aesara.function([x], sizes, mode="NUMBA_FIXED")
     value = np.array([1.0, 10.0, 100.0])
     np.testing.assert_allclose(f(value), [value.sum() + value[:n].sum() + n for n in range(4)])
+
+
+def test_an_op_that_may_give_a_view_gives_an_array_of_its_own() -> None:
+    x = at.dvector("x")
+    joined = Join(view=0)(0, x, x[:0])
+    f = aesara.function([x], [joined, joined * 2.0], mode="NUMBA_FIXED")
+    value = np.array([2.0, 1.0, 0.0])
+    result, doubled = f(value)
+    np.testing.assert_array_equal(result, value)
+    np.testing.assert_array_equal(doubled, 2 * value)
+    assert not np.shares_memory(result, value)
