@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import aesara
@@ -147,3 +149,19 @@ def test_default_mode_heeds_the_optimizer_flags(name: str, monkeypatch: pytest.M
 def test_a_mode_that_aesara_does_not_know_stays_unknown() -> None:
     with pytest.raises(Exception, match="No predefined mode exist for string: FIXED"):
         get_mode("FIXED")
+
+
+def test_rewrites_that_a_later_import_registers_are_taken():
+    """Aesara's database refuses a name that was asked for before it was there."""
+    script = (
+        "import sys, aesara, aesara.tensor as at, fixed_modes\n"
+        "assert 'aesara.tensor.nnet' not in sys.modules\n"
+        "x = at.dscalar()\n"
+        "modes = 'NUMBA_FIXED', 'JAX_FIXED'\n"
+        "print([float(aesara.function([x], x * 2, mode=mode)(3.0)) for mode in modes])\n"
+        "import aesara.tensor.nnet\n"
+        "print([float(aesara.function([x], at.exp(x), mode=mode)(0.0)) for mode in modes])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["[6.0, 6.0]", "[1.0, 1.0]"]

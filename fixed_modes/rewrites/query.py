@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from aesara.graph.rewriting.basic import in2out
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
@@ -9,6 +11,9 @@ from fixed_modes.rewrites.arrays import with_array_rewrites
 from fixed_modes.rewrites.inline import inline_every_ofg
 from fixed_modes.rewrites.scan import with_safe_scan_rewrites
 from fixed_modes.rewrites.special import with_special_rewrites
+
+# Tags that come with `aesara.tensor.nnet`, which Aesara does not import by itself.
+_OF_NEURAL_NETWORKS = {"conv_opts", "AbstractConvCheck"}
 
 #: The rewrites of both modes.  The C-only, BLAS and sparse product rewrites make ops
 #: that only the C back end profits from; those of convolutions too, and what they leave
@@ -45,6 +50,24 @@ def combine(enclosing: RewriteDatabaseQuery, own: RewriteDatabaseQuery) -> Rewri
     )
 
 
+def _without_unknown(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
+    """Leave out tags of which Aesara does not know yet.
+
+    Its database keeps a tag that was asked for, and refuses a rewrite that is registered
+    under it later: the import of `aesara.tensor.nnet` would fail then.
+    """
+    if "aesara.tensor.nnet" in sys.modules:
+        return query
+    return RewriteDatabaseQuery(
+        include=query.include,
+        require=query.require,
+        exclude=query.exclude - _OF_NEURAL_NETWORKS,
+        subquery=query.subquery,
+        position_cutoff=query.position_cutoff,
+        extra_rewrites=query.extra_rewrites,
+    )
+
+
 def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
     """Add the rewrites of this package that `query` asks for, and leave out faulty ones.
 
@@ -52,6 +75,7 @@ def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
     `OpFromGraph`; Aesara's rewrite of that name, which is part of ``fast_run``,
     leaves those that were made with ``inline=False``.
     """
+    query = _without_unknown(query)
     if _INLINE in query.include and _INLINE not in query.exclude:
         inline = in2out(inline_every_ofg, name="inline_every_ofg")
         query = query.register((inline, _INLINE_POSITION))
