@@ -57,6 +57,9 @@ def fixed_shape(variable: Variable, writer: Writer) -> tuple[int, ...] | None:
     facts = None if isinstance(variable, Constant) else writer.facts(variable)
     if facts is not None and facts.elements is not None and facts.shape is not None:
         return tuple(int(n.value) for n in facts.shape if n is not None)
+    if facts is not None and facts.put_off is not None:
+        # Nothing has its elements: it was not small when it was put off.
+        return None
     return small_shape(writer.shape(variable), writer)
 
 
