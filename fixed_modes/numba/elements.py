@@ -77,7 +77,9 @@ def small_shape(shape: Shape, writer: Writer) -> tuple[int, ...] | None:
 def fixed_length(length: Known, writer: Writer) -> int:
     """Decide that a length is what it is at this call."""
     plan = writer.plan
-    assert plan.equal(length, plan.constant(length.value))
+    # Not inside an `assert`, which `python -O` leaves out: this notes the decision.
+    is_equal = plan.equal(length, plan.constant(length.value))
+    assert is_equal
     return int(length.value)
 
 
