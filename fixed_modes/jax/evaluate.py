@@ -173,6 +173,9 @@ def conform(variable: Variable, value: Any) -> Any:
     ndim = getattr(kind, "ndim", 0)
     if value.ndim != ndim:
         raise ValueError(f"A value with {value.ndim} dimensions stands for {kind}")
+    if ndim > np.MAXDIMS:
+        # JAX has no such limit, but results are NumPy arrays.
+        raise ValueError(f"An array of {ndim} dimensions: NumPy allows {np.MAXDIMS}")
     if value.dtype != np.dtype(kind.dtype) or getattr(value, "weak_type", False):
         if np.dtype(kind.dtype).kind != "c" and value.dtype.kind == "c":
             value = jnp.real(value)

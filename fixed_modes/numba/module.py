@@ -6,7 +6,7 @@ import linecache
 import re
 from functools import cached_property, partial
 from hashlib import sha256
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numba
@@ -20,6 +20,7 @@ from fixed_modes.errors import UnsupportedOpError, describe_node, with_origin
 from fixed_modes.numba.cache import MODULE, compiled_once
 from fixed_modes.numba.lowering import lower_graph
 from fixed_modes.numba.plan import Plan
+from fixed_modes.numba.sections import cut
 from fixed_modes.numba.writer import ERROR, PLAN, Findings, Writer, is_machine_scalar
 
 _FUNCTION = "graph"
@@ -28,6 +29,8 @@ _ERROR_SIZE = 64
 # After so many variants there is one that knows nothing of lengths.
 _MOST_VARIANTS = 12
 _OPTIONS = {"error_model": "numpy"}
+# Sections are not called from Python.
+_OPTIONS_OF_SECTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class CompiledGraph:
@@ -138,7 +141,7 @@ class Variant:
         lower_graph(fgraph, writer)
         results = [writer.name(out) for out in fgraph.outputs]
         arguments += [name for name, _ in writer.constant_arguments]
-        source = writer.source(_FUNCTION, arguments, results)
+        source = cut(writer.source(_FUNCTION, arguments, results))
         self.source = source.text
         self.constants = [value for _, value in writer.constant_arguments]
         self.converted = writer.converted
@@ -193,13 +196,17 @@ class Variant:
 
 
 def _run(code: CodeType, source: str, namespace: dict[str, Any]) -> Any:
-    """Run a generated module, and have Numba compile its function at the first call."""
+    """Run a generated module, and have Numba compile its functions when they are needed."""
     # Tracebacks read the lines from here.
     name = code.co_filename
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     namespace["__name__"] = MODULE
     exec(code, namespace)
-    return numba.njit(**_OPTIONS)(namespace[_FUNCTION])
+    for global_name, value in list(namespace.items()):
+        if isinstance(value, FunctionType) and value.__code__ in code.co_consts:
+            options = _OPTIONS if global_name == _FUNCTION else _OPTIONS_OF_SECTIONS
+            namespace[global_name] = numba.njit(**options)(value)
+    return namespace[_FUNCTION]
 
 
 def _write_inputs(fgraph: FunctionGraph, writer: Writer) -> list[str]:

@@ -16,26 +16,29 @@ class Line:
 
 
 class Source:
-    """The text of a function.
+    """The text of a function, or of several.
 
     Attributes
     ----------
+    lines
+        Its lines.
     origins
         For each line, counted from 1, the node it was written for and the scans around it.
     """
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
-        self.origins: dict[int, Origin] = {}
+        self.lines: list[Line] = []
 
     def add(self, line: str, origin: Origin | None = None) -> None:
-        self._lines.append(line)
-        if origin is not None:
-            self.origins[len(self._lines)] = origin
+        self.lines.append(Line(line, origin))
+
+    @property
+    def origins(self) -> dict[int, Origin]:
+        return {n: line.origin for n, line in enumerate(self.lines, 1) if line.origin is not None}
 
     @property
     def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
+        return "\n".join(line.text for line in self.lines) + "\n"
 
 
 class Hoisted(list[str]):

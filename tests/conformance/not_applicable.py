@@ -25,6 +25,11 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         JAX,
         "JAX has generators of its own: the draws are not NumPy's",
     ),
+    (
+        "tests/scan/test_rewriting.py::test_inner_replace_dot",
+        JAX,
+        "expects that products became calls of a BLAS; XLA compiles products itself",
+    ),
     *(
         (f"tests/link/numba/{name}", NUMBA, reason)
         for names, reason in (

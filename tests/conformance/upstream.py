@@ -87,7 +87,9 @@ def verdict(test: str, mode: str, reference: str, here: str) -> str:
 )
 @click.option("--table", type=click.Path(path_type=Path), help="Write the table in Markdown.")
 @click.option(
-    "--no-compiler", is_flag=True, help="Let FAST_RUN run in Python: its C code takes hours."
+    "--no-compiler",
+    is_flag=True,
+    help="Without a C compiler FAST_RUN runs in Python: its C code takes hours.",
 )
 @click.option("--only-here", is_flag=True, help="Leave FAST_RUN's results as they are.")
 @click.option("--no-run", is_flag=True, help="Only show the results there are.")
@@ -115,7 +117,7 @@ def upstream(
     chosen = list(paths or (*LINK_PATHS[mode], *PATHS))
     results = cache / "results"
     stock = Runner(folder, results, REFERENCE, timeout, compiler=not no_compiler)
-    ours = Runner(folder, results, mode, timeout)
+    ours = Runner(folder, results, mode, timeout, compiler=not no_compiler)
     if not no_run:
         run_all([ours] if only_here else [stock, ours], chosen, jobs, again)
     reference, here = stock.results(), ours.results()

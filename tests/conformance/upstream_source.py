@@ -62,7 +62,8 @@ class Runner:
     timeout
         Seconds for one test.
     compiler
-        Whether Aesara may use a C compiler; without one FAST_RUN runs in Python.
+        Whether Aesara may use a C compiler; without one FAST_RUN runs in Python. Tests
+        that ask for FAST_RUN themselves use it in every mode.
     """
 
     def __init__(

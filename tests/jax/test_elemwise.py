@@ -246,3 +246,17 @@ def test_x_log_y_is_zero_where_x_is():
         expected = [np.where(a == 0, 0, a * np.log(c)) for c in (a, b)]
     for result, wanted in zip(f(a, b), expected):
         np.testing.assert_allclose(result, wanted, rtol=1e-15)
+
+
+def test_more_dimensions_than_numpy_allows_are_a_value_error():
+    x = at.dscalar("x")
+    for graph in (
+        x.dimshuffle(("x",) * 33),
+        at.alloc(x, *(1,) * 33),
+        x.dimshuffle(("x",) * 33) + 1,
+    ):
+        f = aesara.function([x], graph, mode="JAX_FIXED")
+        with pytest.raises(ValueError, match="33"):
+            f(1.0)
+    f = aesara.function([x], x.dimshuffle(("x",) * 32), mode="JAX_FIXED")
+    assert f(2.5).shape == (1,) * 32
