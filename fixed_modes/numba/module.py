@@ -215,6 +215,9 @@ def _write_inputs(fgraph: FunctionGraph, writer: Writer) -> list[str]:
     for position, variable in enumerate(fgraph.inputs):
         name = writer.define(variable, "x")
         names.append(name)
+        if not fgraph.clients.get(variable):
+            # Nobody has to know it, and it may be None.
+            continue
         facts = writer.facts(variable)
         if is_machine_scalar(variable):
             if np.dtype(variable.type.dtype).kind in "ib":
