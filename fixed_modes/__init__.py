@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fixed_modes import startup
 from fixed_modes._version import __version__
+from fixed_modes.errors import FixedModesWarning, UnsupportedOpError
 
 if TYPE_CHECKING:
     from fixed_modes.inspection import cache_report, numba_source
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "JAX_FIXED",
     "NUMBA_FIXED",
+    "FixedModesWarning",
+    "UnsupportedOpError",
     "__version__",
     "cache_report",
     "jax_function",

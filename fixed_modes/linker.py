@@ -8,6 +8,7 @@ from typing import Any, Callable
 from aesara.graph.fg import FunctionGraph
 from aesara.link.basic import Container, JITLinker
 from aesara.link.utils import map_storage, raise_with_op
+from aesara.tensor.type_other import NoneTypeT
 
 from fixed_modes.errors import explained, origin_of
 from fixed_modes.inner_graphs import compile_inner_graphs
@@ -60,7 +61,7 @@ class InnerGraphLinker(JITLinker):
         thunks, nodes, jitted = self.create_jitable_thunk(
             compute_map, order, input_storage, output_storage, storage_map
         )
-        run = _naming_errors(thunks[0], fgraph, nodes[0] if nodes else None)
+        run = _naming_errors(thunks[0], fgraph, nodes[0] if nodes else None, storage_map)
         run.jit_fn = jitted  # type: ignore[attr-defined]
         run.allow_gc = self.allow_gc  # type: ignore[attr-defined]
         run.storage_map = storage_map  # type: ignore[attr-defined]
@@ -88,7 +89,9 @@ class InnerGraphLinker(JITLinker):
         raise NotImplementedError
 
 
-def _naming_errors(thunk: Any, fgraph: FunctionGraph, default: Any) -> Callable[[], None]:
+def _naming_errors(
+    thunk: Any, fgraph: FunctionGraph, default: Any, storage_map: Any
+) -> Callable[[], None]:
     """Make the function that runs `thunk`; an error gets Aesara's notes on its node."""
 
     def run(output_subset: Sequence[int] | None = None) -> None:
@@ -96,6 +99,10 @@ def _naming_errors(thunk: Any, fgraph: FunctionGraph, default: Any) -> Callable[
         try:
             thunk()
         except Exception as exc:
+            for variable in filter(fgraph.clients.get, fgraph.inputs):
+                # Aesara lets it pass for any type.
+                if storage_map[variable][0] is None and not isinstance(variable.type, NoneTypeT):
+                    raise TypeError(f"expected an array for {variable}, not None") from exc
             node = origin_of(exc)
             if node is not None:
                 raise explained(exc, node).with_traceback(exc.__traceback__) from exc.__cause__

@@ -61,3 +61,16 @@ def test_an_error_at_run_time_names_the_scan_and_the_line(mode):
     np.testing.assert_array_equal(f(np.array([2, 5])), [5, 2])
     with pytest.raises(ZeroDivisionError, match="integer division by zero"):
         f(np.array([2, 0]))
+
+
+@pytest.mark.parametrize("shape", [(), (None,), (None, 1)])
+def test_none_for_an_array_is_refused(mode, shape):
+    x, unused = at.TensorType("float64", shape)("x"), at.dvector("unused")
+    f = aesara.function([x, unused], x * 2.0, mode=mode, on_unused_input="ignore")
+    value = np.full([1] * len(shape), 1.5)
+    with pytest.raises(TypeError, match="expected an array for x, not None"):
+        f(None, [1.0])
+    np.testing.assert_array_equal(f(value, None), 2 * value)
+    with pytest.raises(TypeError, match="expected an array for x, not None"):
+        f(None, None)
+    np.testing.assert_array_equal(f(value, [1.0]), 2 * value)

@@ -48,3 +48,32 @@ def test_other_shifts_stay():
     for shift in (x.min(axis=1, keepdims=True), x.max(axis=0, keepdims=True)):
         ops = ops_after_rewriting(x, softmax(x - shift, axis=1))
         assert any(op.startswith("Max{") for op in ops)
+
+
+SLICES = [slice(1, None), slice(None, -1), slice(2, None), slice(-1, None), slice(None, None, -1)]
+
+
+@pytest.mark.parametrize("rows", SLICES, ids=str)
+def test_slices_of_what_has_one_row(mode, rows):
+    """Aesara makes the whole of a slice of an elementwise op whose inputs have one row each."""
+    x = at.dvector("x")
+    trace, _ = aesara.scan(lambda s: s * 3.0 + s, outputs_info=[x.sum()], n_steps=1)
+    pair, _ = aesara.scan(
+        lambda before: before + before**2, outputs_info=[{"initial": x, "taps": [-2]}], n_steps=1
+    )
+    a, b = x.sum().dimshuffle("x", "x"), x.prod().dimshuffle("x", "x")
+    f = aesara.function([x], [trace[rows], pair[rows], (a * b + a)[0, rows]], mode=mode)
+    data = np.array([2.0, 0.5])
+    expected = np.array([4 * 2.5]), np.array([2.0 + 4.0]), np.array([2.5 * 1.0 + 2.5])
+    for result, whole in zip(f(data), expected):
+        np.testing.assert_allclose(result, whole[rows], rtol=1e-15)
+        assert result.shape == whole[rows].shape
+
+
+def test_an_element_is_still_computed_alone():
+    x, y = at.dvectors("xy")
+    f = aesara.function([x, y], (at.exp(x) * y)[3], mode=NUMBA_FIXED.excluding("fusion"))
+    ops = [node.op for node in f.maker.fgraph.toposort()]
+    assert all(out.type.ndim == 0 for node in f.maker.fgraph.toposort() for out in node.outputs)
+    assert any("exp" in str(op) for op in ops)
+    np.testing.assert_allclose(f(np.arange(5.0), np.ones(5)), np.exp(3.0))

@@ -7,6 +7,7 @@ their names; with any other, rewritten graphs are not kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from types import FunctionType
 from typing import Any
 
@@ -33,7 +34,7 @@ def registry_digest() -> str:
     _members(optdb, members, set())
     known, digest = _last
     # By identity: rewrites that are equal are not always the same.
-    if len(known) != len(members) or any(a is not b for a, b in zip(known, members)):
+    if len(known) != len(members) or not all(map(is_, known, members)):
         key = Key()
         numbers: dict[int, int] = {}
         texts = []

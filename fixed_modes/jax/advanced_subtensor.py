@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from aesara.graph.basic import Apply, Variable
@@ -47,9 +48,8 @@ def _inc_subtensor1(
     x, y, rows = values
     x = jnp.asarray(x)
     rows = check_bounds(rows, 0, x.shape[0], frame, node.inputs[2])
-    place = x.at[rows]
     y = jnp.asarray(y).astype(x.dtype)
-    return [place.set(y) if op.set_instead_of_inc else place.add(y)]
+    return [_assigned(x, (rows,), y) if op.set_instead_of_inc else x.at[rows].add(y)]
 
 
 @jax_lower.register(AdvancedIncSubtensor)
@@ -64,9 +64,74 @@ def _inc_subtensor(
         return [_update_where(mask, x, y, op.set_instead_of_inc, frame)]
     index = _index(node.inputs[2:], x.shape, frame)
     if op.ignore_duplicates and not op.set_instead_of_inc:
-        return [x.at[index].set(x[index] + y)]
-    place = x.at[index]
-    return [place.set(y) if op.set_instead_of_inc else place.add(y)]
+        return [_assigned(x, index, x[index] + y)]
+    return [_assigned(x, index, y) if op.set_instead_of_inc else x.at[index].add(y)]
+
+
+def _assigned(x: Any, index: tuple[Any, ...], y: Any) -> Any:
+    """Assign `y`; of several values for one place the last one counts, as in NumPy.
+
+    XLA promises no order.  Its simplifier takes an assignment by an index that is 0
+    everywhere for one of the whole array, if as many values as that has are assigned.
+    """
+    axes: dict[int, int] = {}
+    for place, part in enumerate(index):
+        if part is not None:
+            axes[place] = len(axes)
+    arrays = {n: axis for n, axis in axes.items() if not isinstance(index[n], slice)}
+    if not arrays:
+        return x.at[index].set(y)
+    if all(is_concrete(index[n]) for n in arrays):
+        index, y = _without_repetitions(x.shape, index, arrays, y)
+        return x.at[index].set(y)
+    shape = jax.eval_shape(lambda x: x[index], x).shape
+    if shape != x.shape or not x.size:
+        return x.at[index].set(y)
+    # With a row to spare the two shapes differ.
+    place, axis = next(iter(arrays.items()))
+    longer = jnp.concatenate([x, jnp.take(x, jnp.array([0]), axis)], axis)
+    parts = list(index)
+    parts[place] = jnp.where(parts[place] < 0, parts[place] + x.shape[axis], parts[place])
+    return jax.lax.slice_in_dim(longer.at[tuple(parts)].set(y), 0, x.shape[axis], axis=axis)
+
+
+def _without_repetitions(
+    shape: tuple[int, ...], index: tuple[Any, ...], arrays: dict[int, int], y: Any
+) -> tuple[tuple[Any, ...], Any]:
+    """Leave out of an assignment what is overwritten by it itself.
+
+    Parameters
+    ----------
+    shape
+        That of the array that is assigned to.
+    index
+        Its index.
+    arrays
+        For the position of each array in the index, the axis that it indexes.
+    y
+        The values.
+    """
+    positions = np.broadcast_arrays(*(np.asarray(index[n]) for n in arrays))
+    rank = positions[0].ndim
+    flat = [p.ravel() % shape[axis] for p, axis in zip(positions, arrays.values()) if p.size]
+    if not flat:
+        return index, y
+    places = np.ravel_multi_index(flat, [shape[axis] for axis in arrays.values()])
+    # The first one from behind.
+    _, found = np.unique(places[::-1], return_index=True)
+    if found.size == places.size:
+        return index, y
+    kept = np.sort(places.size - 1 - found)
+    first, last = min(arrays), max(arrays)
+    # Where the arrays don't stand side by side, their axes come first.
+    front = first if last - first == len(arrays) - 1 else 0
+    values = np.broadcast_to(np.int8(0), shape)[index].shape
+    y = jnp.broadcast_to(y, values)
+    y = y.reshape(*values[:front], -1, *values[front + rank :])
+    parts = list(index)
+    for n, places in zip(arrays, flat):
+        parts[n] = places[kept]
+    return tuple(parts), y[(*(slice(None),) * front, kept)]
 
 
 def _index(entries: list[Variable], shape: tuple[int, ...], frame: Frame) -> tuple[Any, ...]:

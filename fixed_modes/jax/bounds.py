@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from aesara.graph.basic import Variable
 
+from fixed_modes.jax.chunks import any_true
 from fixed_modes.jax.frame import Frame, is_concrete
-from fixed_modes.jax.ranges import value_range
+from fixed_modes.jax.ranges import Range, value_range
 
 
 def check_bounds(
@@ -50,8 +52,60 @@ def check_bounds(
         raise IndexError(f"index {where}")
     elif index.size and frame.settings.index_checks:
         found = None if variable is None else value_range(variable, frame)
-        if found is not None and -length <= found.low and found.high < length:
+        if _stays_within(found, length):
             return index
-        failed = ((index < -length) | (index >= length)).any()
-        frame.checks.add(failed, lambda: IndexError(f"index {where}"))
+        frame.checks.add(_any_outside(index, length, frame), lambda: IndexError(f"index {where}"))
     return index
+
+
+def position(
+    index: Any, axis: int, length: int, frame: Frame, variable: Variable | None = None
+) -> Any:
+    """Say how far from the start a single index is, and see to it that it is checked.
+
+    The check is next to free: one comparison of what is computed anyhow.
+
+    Parameters
+    ----------
+    index
+        An integer; a negative one counts from the end.
+    axis, length, frame, variable
+        As for `check_bounds`.
+
+    Returns
+    -------
+    An int if `index` is known, else traced, of type uint64: one that is out of bounds
+    is a large number.
+
+    Raises
+    ------
+    IndexError
+        If `index` is known and out of bounds.
+    """
+    if is_concrete(index) or not length:
+        check_bounds(index, axis, length, frame)
+        return int(index) % length
+    found = None if variable is None else value_range(variable, frame)
+    index = jnp.asarray(index)
+    if index.dtype.kind != "u" and (found is None or found.low < 0):
+        index = index.astype("int64")
+        index = jnp.where(index < 0, index + length, index)
+    index = index.astype("uint64")
+    if frame.settings.index_checks and not _stays_within(found, length):
+        text = f"index is out of bounds for axis {axis} with size {length}"
+        frame.checks.add(index >= length, lambda: IndexError(text))
+    return index
+
+
+def _any_outside(index: Any, length: int, frame: Frame) -> Any:
+    def outside(parts: Any) -> list[Any]:
+        return [(parts[0] < -length) | (parts[0] >= length)]
+
+    if frame.outer is not None:
+        # What a step of a loop consists of may be vector code for all steps at once.
+        return outside([index])[0].any()
+    return any_true(outside, [index.ravel()], index.size)[0]
+
+
+def _stays_within(found: Range | None, length: int) -> bool:
+    return found is not None and -length <= found.low and found.high < length

@@ -97,7 +97,7 @@ class CompiledGraph:
         for index in self.needed:
             # Aesara lets it pass, and JAX would take it for nan.
             if args[index] is None:
-                raise ValueError(f"expected an array for {self.fgraph.inputs[index]}, not None")
+                raise TypeError(f"expected an array for {self.fgraph.inputs[index]}, not None")
         for index, convert in self.conversions:
             args[index] = convert(args[index], origins)
         results = list(self.graph.run(args))

@@ -119,7 +119,7 @@ def _run_lowered(
     values = [in_numpy(value) for value in values]
     frame = Frame(node.inputs, dict(zip(node.inputs, values)), scans=scans, settings=settings)
     outputs = jax_lower(node.op, node, values, frame)
-    for failed, error in zip(frame.checks.failed, frame.checks.errors):
+    for failed, error in zip(frame.checks.unpack(), frame.checks.errors):
         if np.any(failed):
             raise error()
     return [in_numpy(value) for value in outputs]

@@ -146,7 +146,7 @@ def _lower(node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     except UnsupportedOpError:
         raise
     except CANT_TRACE as exc:
-        del frame.checks.failed[n_checks:], frame.checks.errors[n_checks:]
+        frame.checks.cut(n_checks)
         if isinstance(node.op, HasInnerGraph) and not isinstance(node.op, Composite):
             raise NeedsEager(f"JAX can't trace it ({exc})") from exc
         return run_in_python(node, values, frame)

@@ -13,6 +13,7 @@ from aesara.graph.basic import Apply, Constant, Variable
 from aesara.tensor.random.type import RandomType
 
 from fixed_modes.errors import describe_node, with_origin
+from fixed_modes.jax.flag_words import fill_up, pack, unpack
 from fixed_modes.jax.lazy_rows import LazyRows
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.settings import Settings
@@ -76,15 +77,53 @@ class NeedsEager(Exception):
 
 @dataclass
 class Checks:
-    """Conditions that only the run can decide, and the errors they stand for."""
+    """Conditions that only the run can decide, and the errors they stand for.
+
+    Attributes
+    ----------
+    failed
+        Traced booleans; None where the flag is a bit of `words`.
+    errors
+        For each flag, what makes its error.
+    words
+        Flags that loops carry, see `fixed_modes.jax.flag_words`.
+    """
 
     failed: list[Any] = field(default_factory=list)
     errors: list[Callable[[], Exception]] = field(default_factory=list)
+    words: list[Any] = field(default_factory=list)
 
     def add(self, failed: Any, error: Callable[[], Exception]) -> None:
         """Raise ``error()`` after the run if the traced boolean `failed` is true."""
         self.failed.append(failed)
         self.errors.append(error)
+
+    def pack(self) -> list[Any]:
+        """Turn all flags into bits of words, and give the words."""
+        flags = [(i, flag) for i, flag in enumerate(self.failed) if flag is not None]
+        self.words = pack(flags, fill_up(self.words, len(self.failed)))
+        self.failed = [None] * len(self.failed)
+        return self.words
+
+    def unpack(self) -> list[Any]:
+        """Turn all flags into booleans, and give these."""
+        self.failed = [
+            unpack(self.words, i) if flag is None else flag for i, flag in enumerate(self.failed)
+        ]
+        self.words = []
+        return self.failed
+
+    def extend(self, words: list[Any], errors: Sequence[Callable[[], Exception]]) -> None:
+        """Take over words from a loop that carried on those of `pack`, with more flags in them."""
+        self.words = words
+        self.failed.extend(None for _ in errors)
+        self.errors.extend(errors)
+
+    def cut(self, count: int) -> None:
+        """Forget all checks but the first."""
+        if any(flag is None for flag in self.failed[count:]):
+            self.unpack()
+        del self.failed[count:], self.errors[count:]
 
     def locate(self, first: int, node: Apply, scans: tuple[str, ...]) -> None:
         """Say where the errors from number `first` on come from, unless that is known."""

@@ -110,6 +110,7 @@ class JAXFunction:
         with enable_x64():
             values = [_value(*pair) for pair in zip(variables, args)]
             found, checks = self._run(values)
+            checks.unpack()
             results = [_result(*pair) for pair in zip(self.fgraph.outputs, found)]
             if self._updated is None:
                 return (results[0] if self._is_single else results), checks

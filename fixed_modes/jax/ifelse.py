@@ -106,7 +106,7 @@ def _cond(
             failed = [jnp.ones((), bool)]
         else:
             outputs, found = trace(side)
-            failed = list(found.failed)
+            failed = list(found.unpack())
         quiet = [jnp.zeros((), bool)] * len(branches[1 - side].errors)
         return outputs, [*failed, *quiet] if side == 0 else [*quiet, *failed]
 

@@ -24,6 +24,6 @@ def _op_from_graph(op: OpFromGraph, node: Apply, values: list[Any], frame: Frame
         raise NeedsConcrete(
             [outer[source] for source in sources], need.reason, need.where
         ) from None
-    for failed, error in zip(inner.checks.failed, inner.checks.errors):
+    for failed, error in zip(inner.checks.unpack(), inner.checks.errors):
         frame.checks.add(failed, error)
     return outputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fixed_modes.jax import (
     advanced_subtensor,
+    bessel,
     blas,
     discrete_samplers,
     elemwise,
@@ -24,6 +25,7 @@ from fixed_modes.jax import (
 
 __all__ = [
     "advanced_subtensor",
+    "bessel",
     "blas",
     "discrete_samplers",
     "elemwise",

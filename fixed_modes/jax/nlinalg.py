@@ -15,6 +15,7 @@ from aesara.tensor.nlinalg import (
     Eigh,
     EighGrad,
     Inv,
+    Lstsq,
     MatrixInverse,
     MatrixPinv,
     QRFull,
@@ -25,6 +26,7 @@ from aesara.tensor.nlinalg import (
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.failures import refuse_nan, refuse_not_square, refuse_singular
 from fixed_modes.jax.frame import Frame
+from fixed_modes.jax.padded import PaddedTrace
 
 #: `numpy.linalg.pinv` takes singular values below this share of the largest for zero.
 PINV_CUTOFF = 1e-15
@@ -132,6 +134,36 @@ def _svd(op: SVD, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     parts = list(found) if op.compute_uv else [found]
     refuse_nan(parts[1] if op.compute_uv else parts[0], frame, "SVD did not converge")
     return parts
+
+
+@jax_lower.register(Lstsq)
+def _lstsq(op: Lstsq, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x, y, rcond = values
+    if x.ndim != 2 or y.ndim != 2 or any(value.dtype.kind == "c" for value in (x, y)):
+        raise NotImplementedError("lstsq of vectors or of complex matrices")
+    if x.shape[0] != y.shape[0]:
+        raise np.linalg.LinAlgError("Incompatible dimensions")
+    # NumPy computes in double precision in any case.
+    x, y = (jnp.asarray(value).astype("float64") for value in (x, y))
+    (rows, columns), count = x.shape, y.shape[1]
+    if rows and columns:
+        left, w, right = jnp.linalg.svd(x, full_matrices=False)
+    else:
+        left, w, right = jnp.zeros((rows, 0)), jnp.zeros(0), jnp.zeros((0, columns))
+    refuse_nan(w, frame, "SVD did not converge in Linear Least Squares")
+    # As LAPACK's gelsd does.
+    rcond = jnp.asarray(rcond).astype("float64")
+    share = jnp.where((rcond <= 0) | (rcond >= 1), np.finfo("float64").eps / 2, rcond)
+    is_large = w > share * w.max(initial=0)
+    inverse = jnp.where(is_large, 1 / jnp.where(is_large, w, 1), 0)
+    solution = right.T @ (inverse[:, None] * (left.T @ y))
+    rank = is_large.sum()
+    if rows <= columns:
+        residuals: Any = jnp.zeros(0)
+    else:
+        squares = ((y - x @ solution) ** 2).sum(axis=0)
+        residuals = PaddedTrace(squares, jnp.where(rank == columns, count, 0))
+    return [solution, residuals, rank.astype("int64"), w]
 
 
 @jax_lower.register(TensorInv)

@@ -242,8 +242,6 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aesm.GammaIncDer: _gammainc_slope,
     aesm.GammaU: lambda k, x: jsp.gammaincc(k, x) * _gamma(k),
     aesm.GammaL: lambda k, x: jsp.gammainc(k, x) * _gamma(k),
-    aesm.I0: jsp.i0,
-    aesm.I1: jsp.i1,
     aesm.Sigmoid: elementary.sigmoid,
     aesm.Softplus: _softplus,
     aesm.Log1mexp: _log1mexp,

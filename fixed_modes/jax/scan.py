@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -190,7 +190,7 @@ class Loop:
             traces=outputs[info.n_mit_mot_outs : first_shared],
             shared=outputs[first_shared:end],
             stop=outputs[end] if info.as_while else None,
-            failed=[jnp.asarray(flag) for flag in inner.checks.failed],
+            failed=[jnp.asarray(flag) for flag in inner.checks.unpack()],
         )
 
     def shared_states(self) -> list[SharedState]:
@@ -205,11 +205,9 @@ class Loop:
             self.static_steps,
         )
 
-    def report(self, failed: Sequence[Any]) -> None:
-        """Hand the checks of the inner graph on; `failed` says which failed in any step."""
-        errors: Sequence[Callable[[], Exception]] = self.checks.errors
-        for flag, error in zip(failed, errors):
-            self.frame.checks.add(flag, error)
+    def report(self, words: list[Any]) -> None:
+        """Hand the checks of the inner graph on; `words` says which failed in any step."""
+        self.frame.checks.extend(words, self.checks.errors)
 
     def _outside(self, inner: Frame, need: NeedsConcrete) -> Exception:
         """Say in terms of the outer graph what must be known inside the loop."""
@@ -291,8 +289,11 @@ def run_scan(loop: Loop) -> list[Any]:
     )
     draws = [state if isinstance(state, Drawn) else None for state in shared]
     steps = loop.static_steps or 0
-    carry, (left, stacked), failed = scan_ahead.scan(body, carry, entering, draws, steps)
-    loop.report(failed)
+    words, known = loop.frame.checks.pack(), len(loop.frame.checks.failed)
+    carry, (left, stacked), words = scan_ahead.scan(
+        body, carry, entering, draws, steps, words, known
+    )
+    loop.report(words)
     kept, windows, states = carry
     return [
         *(m.finish_stacked(*pair) for m, *pair in zip(mit_mots, kept, left)),

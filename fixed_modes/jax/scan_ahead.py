@@ -15,9 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fixed_modes.jax.chunks import any_true
+from fixed_modes.jax.flag_words import fill_up, pack
 from fixed_modes.jax.flat_jaxpr import FlatFunction, Slot, carry_out, flatten, value_of
 from fixed_modes.jax.scan_shared import Drawn
-from fixed_modes.jax.scan_split import split_step
+from fixed_modes.jax.scan_split import is_plain, operations_for, split_step
 from fixed_modes.jax.scan_sums import add_products, push_out_sums
 
 #: What is computed ahead, or stacked for sums, takes no more bytes than this at one time.
@@ -28,7 +30,13 @@ _leaves = jax.tree_util.tree_leaves
 
 
 def scan(
-    body: Body, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
+    body: Body,
+    carry: Any,
+    entering: Any,
+    draws: Sequence[Drawn | None],
+    steps: int,
+    words: Sequence[Any] = (),
+    known: int = 0,
 ) -> tuple[Any, Any, list[Any]]:
     """Do what `lax.scan` does, with some of the work done ahead of it.
 
@@ -45,23 +53,31 @@ def scan(
         For each shared state, how the draws of all steps come from it, if they do.
     steps
         The number of steps.
+    words, known
+        Bits of `known` flags, see `fixed_modes.jax.flag_words`.
 
     Returns
     -------
-    The last carry, the stacked rows, and which flags were true in any step.
+    The last carry, the stacked rows, and words in which the bits of the body's flags
+    follow, set if they were true in any step.
     """
     shapes = [None if draw is None else draw.shape_of_keys() for draw in draws]
     rows = jax.tree_util.tree_map(_row_shape, entering)
     flat = flatten(body, carry, (rows, shapes))
     if flat is None:
-        return _plain(body, carry, entering, draws, steps)
-    return _Ahead(flat, len(_leaves(carry)), len(_leaves(shapes))).run(
-        carry, entering, draws, steps
-    )
+        return _plain(body, carry, entering, draws, steps, words, known)
+    loop = _Ahead(flat, len(_leaves(carry)), len(_leaves(shapes)), known)
+    return loop.run(carry, entering, draws, steps, words)
 
 
 def _plain(
-    body: Body, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
+    body: Body,
+    carry: Any,
+    entering: Any,
+    draws: Sequence[Drawn | None],
+    steps: int,
+    words: Sequence[Any],
+    known: int,
 ) -> tuple[Any, Any, list[Any]]:
     keys = [None if draw is None else draw.keys_of_steps() for draw in draws]
 
@@ -70,20 +86,20 @@ def _plain(
         return following, stacked
 
     carry, (stacked, flags) = jax.lax.scan(step, carry, (entering, keys), length=steps)
-    return carry, stacked, [flag.any() for flag in flags]
+    words = fill_up(words, known + len(flags))
+    return carry, stacked, pack(enumerate(flags, known), words)
 
 
 class _Ahead:
     """A loop in parts."""
 
-    def __init__(self, flat: FlatFunction, n_carry: int, n_keys: int) -> None:
+    def __init__(self, flat: FlatFunction, n_carry: int, n_keys: int, known: int) -> None:
         flat, self.sums = push_out_sums(flat, n_carry, n_keys)
         tree = jax.tree_util.tree_unflatten(flat.structure, flat.outputs)
         n_flags = len(tree[2])
-        self.flat, self.n_keys = flat, n_keys
+        self.flat, self.n_keys, self.known = flat, n_keys, known
         self.outputs, self.flags = tree[:2], tree[2]
         self.split = split_step(flat, n_carry, n_keys, n_flags)
-        self.late = [i for i in range(n_flags) if i not in self.split.early]
         self.carried = flat.inputs[:n_carry]
         self.rows = flat.inputs[n_carry : len(flat.inputs) - n_keys]
         self.keys = flat.inputs[len(flat.inputs) - n_keys :]
@@ -91,8 +107,14 @@ class _Ahead:
         carry_out(self.split.fixed, self.fixed)
 
     def run(
-        self, carry: Any, entering: Any, draws: Sequence[Drawn | None], steps: int
+        self,
+        carry: Any,
+        entering: Any,
+        draws: Sequence[Drawn | None],
+        steps: int,
+        words: Sequence[Any],
     ) -> tuple[Any, Any, list[Any]]:
+        words = fill_up(words, self.known + len(self.flags))
         factors = _leaves(self.outputs[1][1])
         nbytes = self.split.nbytes + sum(factor.nbytes for factor in factors)
         at_once = max(1, MOST_BYTES // max(1, nbytes))
@@ -104,45 +126,51 @@ class _Ahead:
             rows += [draw.keys_of_steps() for draw in drawn]
         keys = [draw.keys_of_blocks(n_blocks) for draw in drawn]
         if n_blocks == 1:
-            return self.block(carry, rows, [key[0] for key in keys], steps)
-        return self.blocks(carry, rows, keys, steps, at_once)
+            return self.block(carry, rows, [key[0] for key in keys], steps, words)
+        return self.blocks(carry, rows, keys, steps, at_once, words)
 
     def blocks(
-        self, carry: Any, rows: list[Any], keys: list[Any], steps: int, at_once: int
+        self,
+        carry: Any,
+        rows: list[Any],
+        keys: list[Any],
+        steps: int,
+        at_once: int,
+        words: list[Any],
     ) -> tuple[Any, Any, list[Any]]:
         """Run blocks of `at_once` steps, and then what is left."""
         count, left = divmod(steps, at_once)
         whole = [row[: count * at_once].reshape(count, at_once, *row.shape[1:]) for row in rows]
 
         def run_block(carried: Any, block: Any) -> tuple[Any, Any]:
-            following, *others = self.block(carried, block[0], block[1], at_once)
-            return following, others
+            state, words = carried
+            state, stacked, words = self.block(state, block[0], block[1], at_once, words)
+            return (state, words), stacked
 
         blocks = (whole, [key[:count] for key in keys])
-        carry, (stacked, flags) = jax.lax.scan(run_block, carry, blocks, length=count)
-        flags = [flag.any() for flag in flags]
+        (carry, words), stacked = jax.lax.scan(run_block, (carry, words), blocks, length=count)
         join = jax.tree_util.tree_map
         stacked = join(lambda x: x.reshape(count * at_once, *x.shape[2:]), stacked)
         if left:
             rest = [row[count * at_once :] for row in rows]
-            carry, last, more = self.block(carry, rest, [key[-1] for key in keys], left)
+            last_keys = [key[-1] for key in keys]
+            carry, last, words = self.block(carry, rest, last_keys, left, words)
             stacked = join(lambda x, y: jnp.concatenate([x, y]), stacked, last)
-            flags = [flag | other for flag, other in zip(flags, more)]
-        return carry, stacked, flags
+        return carry, stacked, words
 
     def block(
-        self, carry: Any, rows: list[Any], keys: list[Any], steps: int
+        self, carry: Any, rows: list[Any], keys: list[Any], steps: int, words: list[Any]
     ) -> tuple[Any, Any, list[Any]]:
         """Run some steps, with one key for each draw in a step, or with keys among `rows`."""
-        carry, (stacked, factors), flags = self.without_sums(carry, rows, keys, steps)
+        carry, (stacked, factors), words = self.without_sums(carry, rows, keys, steps, words)
         if self.sums:
             leaves, structure = jax.tree_util.tree_flatten(carry)
             leaves = add_products(self.sums, leaves, rows, factors)
             carry = jax.tree_util.tree_unflatten(structure, leaves)
-        return carry, stacked, flags
+        return carry, stacked, words
 
     def without_sums(
-        self, carry: Any, rows: list[Any], keys: list[Any], steps: int
+        self, carry: Any, rows: list[Any], keys: list[Any], steps: int, words: list[Any]
     ) -> tuple[Any, Any, list[Any]]:
         """Run some steps; the second result is a pair, with the factors of sums."""
         split, values = self.split, dict(self.fixed)
@@ -155,33 +183,53 @@ class _Ahead:
         bits = [operation.outputs[0] for operation in split.bits]
         rows = [*rows, *(_bits_of_steps(operation, values, steps) for operation in split.bits)]
         slots = [*slots, *bits]
-        early = [self.flags[index] for index in split.early]
+        numbers = [self.known + index for index in range(len(self.flags))]
+        if split.is_map:
+            flags = self._flags_of_map(values, dict(zip(slots, rows)), steps)
+            words = pack(zip(numbers, flags), words)
 
-        def ahead(row: list[Any]) -> tuple[list[Any], Any, list[Any]]:
+        def ahead(row: list[Any]) -> tuple[list[Any], Any]:
             found = {**values, **dict(zip(slots, row))}
             carry_out(split.ahead, found)
             known = [value_of(slot, found) for slot in split.taken]
-            stacked = _values(self.outputs[1], found) if split.is_map else (None, None)
-            return known, stacked, [jnp.any(value_of(flag, found)) for flag in early]
+            return known, _values(self.outputs[1], found) if split.is_map else (None, None)
 
-        taken, stacked, flags = jax.vmap(ahead, axis_size=steps)(rows)
-        found = dict(zip(split.early, (flag.any() for flag in flags)))
+        taken, stacked = jax.vmap(ahead, axis_size=steps)(rows)
 
         def body(carried: Any, row: Any) -> tuple[Any, Any]:
-            state, failed = carried
+            state, words = carried
             found = {**values, **dict(zip(self.carried, _leaves(state)))}
             found.update(zip(slots, row[0]))
             found.update(zip(split.taken, row[1]))
             carry_out(split.rest, found)
             state, stacked = _values(self.outputs, found)
-            now = [jnp.any(value_of(self.flags[index], found)) for index in self.late]
-            return (state, [old | new for old, new in zip(failed, now)]), stacked
+            flags = [value_of(flag, found) for flag in self.flags]
+            return (state, pack(zip(numbers, flags), words)), stacked
 
         if not split.is_map:
-            none = [jnp.zeros((), bool) for _ in self.late]
-            (carry, late), stacked = jax.lax.scan(body, (carry, none), (rows, taken), length=steps)
-            found.update(zip(self.late, late))
-        return carry, stacked, [found[index] for index in range(len(self.flags))]
+            (carry, words), stacked = jax.lax.scan(body, (carry, words), (rows, taken), steps)
+        return carry, stacked, words
+
+    def _flags_of_map(
+        self, values: dict[Slot, Any], rows: dict[Slot, Any], steps: int
+    ) -> list[Any]:
+        """Say which flags are true in any step of a map."""
+        operations = operations_for(self.flags, self.split.ahead)
+        taken = {atom for operation in operations for atom in operation.inputs}
+        slots = [slot for slot in rows if slot in taken or slot in self.flags]
+
+        def flags(row: Sequence[Any]) -> list[Any]:
+            found = {**values, **dict(zip(slots, row))}
+            carry_out(operations, found)
+            return [jnp.any(value_of(flag, found)) for flag in self.flags]
+
+        def test(part: Sequence[Any]) -> Sequence[Any]:
+            return jax.vmap(flags, axis_size=len(part[0]) if part else steps)(list(part))
+
+        arrays = [rows[slot] for slot in slots]
+        if arrays and all(is_plain(operation) for operation in operations):
+            return any_true(test, arrays, steps)
+        return [flag.any() for flag in test(arrays)]
 
 
 def _values(atoms: Any, values: dict[Slot, Any]) -> Any:

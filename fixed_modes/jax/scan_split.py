@@ -78,8 +78,6 @@ class Split:
         In the loop.
     taken
         What the loop takes over from `ahead`.
-    early
-        The positions of the flags, among the flags, that are known ahead: all in a map.
     is_map
         Whether nothing is left for a loop.
     keys_are_fixed
@@ -95,7 +93,6 @@ class Split:
     ahead: list[Operation] = field(default_factory=list)
     rest: list[Operation] = field(default_factory=list)
     taken: list[Slot] = field(default_factory=list)
-    early: list[int] = field(default_factory=list)
     is_map: bool = False
     keys_are_fixed: bool = False
     lanes: int | None = None
@@ -139,7 +136,6 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     outputs = flat.outputs[: len(flat.outputs) - n_flags]
     flags = flat.outputs[len(flat.outputs) - n_flags :]
     if split.is_map:
-        split.early = list(range(n_flags))
         wanted = [makers[atom] for atom in (*outputs, *flags) if atom in makers]
     else:
         drawn = {operation.outputs[0] for operation in split.bits}
@@ -152,16 +148,33 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     chosen = _with_ancestors(wanted, makers)
     split.fixed = [operation for operation in fixed if id(operation) in chosen]
     split.ahead = [operation for operation in candidates if id(operation) in chosen]
-    late = [atom for index, atom in enumerate(flags) if index not in split.early]
     if not split.is_map:
         done = {id(op) for op in (*split.fixed, *split.keys, *split.bits, *split.ahead)}
-        done -= _again(flat, done, [*outputs, *late], split.ahead, {id(op) for op in wanted})
+        done -= _again(flat, done, flat.outputs, split.ahead, {id(op) for op in wanted})
         split.rest = [operation for operation in flat.operations if id(operation) not in done]
     made = {slot for operation in split.ahead for slot in operation.outputs}
     made -= {slot for operation in split.rest for slot in operation.outputs}
-    used = [*(atom for operation in split.rest for atom in operation.inputs), *outputs, *late]
+    used = [
+        *(atom for operation in split.rest for atom in operation.inputs),
+        *(outputs if split.is_map else flat.outputs),
+    ]
     split.taken = [a for a in dict.fromkeys(used) if isinstance(a, Slot) and a in made]
     return split
+
+
+def operations_for(wanted: Sequence[Any], operations: Sequence[Operation]) -> list[Operation]:
+    """Find those operations, in order, that make what is wanted."""
+    makers = {slot: operation for operation in operations for slot in operation.outputs}
+    chosen = _with_ancestors([makers[atom] for atom in wanted if atom in makers], makers)
+    return [operation for operation in operations if id(operation) in chosen]
+
+
+def is_plain(operation: Operation) -> bool:
+    """Say whether an operation on single numbers is cheap to do again."""
+    sizes = [
+        int(getattr(slot.aval, "size", 1)) for slot in (*_slots(operation), *operation.outputs)
+    ]
+    return operation.primitive.name in CHEAP and max(sizes, default=1) == 1
 
 
 def _split_keys(flat: FlatFunction, n_keys: int) -> tuple[Split, list[Operation]]:

@@ -13,6 +13,7 @@ from aesara.tensor.basic import ScalarFromTensor, TensorFromScalar
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 
 from fixed_modes.jax.evaluate import evaluate
+from fixed_modes.jax.flag_words import fill_up, pack
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.scan_states import Rows, Trace
 
@@ -29,7 +30,7 @@ Stop = Callable[[Sequence[Rows]], Any]
 def run_while(loop: Loop) -> list[Any]:
     """Run a loop with a condition, or with a traced number of steps."""
     mit_mots, traces = loop.mit_mots, loop.traces
-    results, checks = jax.eval_shape(lambda: _results_and_checks(loop.first_step()))
+    results, failed = jax.eval_shape(lambda: _results_and_checks(loop.first_step()))
     stop_after = condition_of_windows(loop, results)
 
     def proceed(carry: Any) -> Any:
@@ -39,7 +40,7 @@ def run_while(loop: Loop) -> list[Any]:
         return (step < loop.steps) if stop is None else (step < loop.steps) & ~stop
 
     def body(carry: Any) -> Any:
-        step, stop, failed, sums, windows, buffers, shared = carry
+        step, stop, words, sums, windows, buffers, shared = carry
         result = loop.step(
             loop.slices(step),
             [mit_mot.read_buffer(buffer, step) for mit_mot, buffer in zip(mit_mots, sums)],
@@ -50,25 +51,26 @@ def run_while(loop: Loop) -> list[Any]:
         return (
             step + 1,
             None if stop is None else _truth(result.stop),
-            [old | now for old, now in zip(failed, result.failed)],
+            pack(enumerate(result.failed, known), words),
             [m.write_buffer(b, v, step) for m, b, v in zip(mit_mots, sums, result.mit_mots)],
             [t.push(window, value) for t, window, value in zip(traces, windows, new)],
             [t.write(buffer, value, step) for t, buffer, value in zip(traces, buffers, new)],
             [_traced(value) for value in result.shared],
         )
 
+    words, known = loop.frame.checks.pack(), len(loop.frame.checks.failed)
     carries_stop = loop.op.info.as_while and stop_after is None
     carry = (
         jnp.zeros((), "int64"),
         jnp.zeros((), bool) if carries_stop else None,
-        [jnp.zeros((), bool) for _ in checks],
+        fill_up(words, known + len(failed)),
         [mit_mot.buffer for mit_mot in mit_mots],
         [trace.start() for trace in traces],
         [trace.start_buffer() for trace in traces],
         loop.shared,
     )
-    done, _, failed, sums, windows, buffers, shared = jax.lax.while_loop(proceed, body, carry)
-    loop.report(failed)
+    done, _, words, sums, windows, buffers, shared = jax.lax.while_loop(proceed, body, carry)
+    loop.report(words)
     finished = [t.finish_buffer(w, b, done) for t, w, b in zip(traces, windows, buffers)]
     if loop.static_steps is None:
         finished = _unless_no_steps(loop, finished)

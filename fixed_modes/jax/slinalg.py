@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import jax.scipy.linalg as jsl
 import numpy as np
 from aesara.graph.basic import Apply
 from aesara.tensor.slinalg import (
+    BilinearSolveDiscreteLyapunov,
     Cholesky,
     CholeskySolve,
     Eigvalsh,
@@ -17,6 +18,7 @@ from aesara.tensor.slinalg import (
     Expm,
     ExpmGrad,
     Solve,
+    SolveContinuousLyapunov,
     SolveTriangular,
 )
 
@@ -40,6 +42,10 @@ PADE = (
     *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
     *(40840800.0, 960960.0, 16380.0, 182.0, 1.0),
 )
+
+
+#: For larger matrices the equations of a Lyapunov equation are too many to solve at once.
+LARGEST_LYAPUNOV = 12
 
 
 def _cholesky(x: Any, lower: bool) -> Any:
@@ -187,3 +193,42 @@ def _expm_grad(op: ExpmGrad, node: Apply, values: list[Any], frame: Frame) -> li
     size = a.shape[0]
     blocks = jnp.block([[a.T, grad], [jnp.zeros_like(a), a.T]])
     return [_exponential(blocks, frame)[:size, size:]]
+
+
+def _lyapunov(
+    node: Apply, values: list[Any], frame: Frame, system: Callable[[Any, Any], Any]
+) -> list[Any]:
+    """Solve a linear equation for a matrix; `system` makes its matrix of `a` and the identity."""
+    a, q = (in_floats(jnp.asarray(value)) for value in values)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError("Matrix a should be square.")
+    if a.shape != q.shape:
+        raise ValueError("Matrix a and q should have the same shape.")
+    size = a.shape[0]
+    if size > LARGEST_LYAPUNOV:
+        raise NotImplementedError("a Lyapunov equation with large matrices")
+    refuse_not_finite(a, frame)
+    refuse_not_finite(q, frame)
+    dtype = jnp.promote_types(a.dtype, q.dtype)
+    matrix = system(a.astype(dtype), jnp.eye(size, dtype=dtype))
+    return [solve_general(matrix, q.astype(dtype).ravel(), frame).reshape(size, size)]
+
+
+@jax_lower.register(SolveContinuousLyapunov)
+def _continuous_lyapunov(
+    op: SolveContinuousLyapunov, node: Apply, values: list[Any], frame: Frame
+) -> list[Any]:
+    def system(a: Any, identity: Any) -> Any:
+        return jnp.kron(a, identity) + jnp.kron(identity, a.conj())
+
+    return _lyapunov(node, values, frame, system)
+
+
+@jax_lower.register(BilinearSolveDiscreteLyapunov)
+def _discrete_lyapunov(
+    op: BilinearSolveDiscreteLyapunov, node: Apply, values: list[Any], frame: Frame
+) -> list[Any]:
+    def system(a: Any, identity: Any) -> Any:
+        return jnp.kron(identity, identity) - jnp.kron(a, a.conj())
+
+    return _lyapunov(node, values, frame, system)

@@ -25,6 +25,7 @@ from aesara.graph.fg import FunctionGraph
 from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch table)
 from fixed_modes.jax.compile_options import jit
 from fixed_modes.jax.evaluate import evaluate
+from fixed_modes.jax.flag_words import first_of
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.settings import Settings
@@ -68,6 +69,28 @@ class Flags:
         failed = failed.any(axis=tuple(range(failed.ndim - 1)))
         if failed.any():
             raise self.errors[int(failed.argmax())]()
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass
+class PackedFlags:
+    """Which run-time checks failed, as bits of `words`; else as `Flags`."""
+
+    words: tuple[Any, ...]
+    errors: tuple[Callable[[], Exception], ...]
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Callable[[], Exception], ...]]:
+        return self.words, self.errors
+
+    @classmethod
+    def tree_unflatten(cls, aux: Any, children: tuple[Any, ...]) -> PackedFlags:
+        return cls(tuple(children), aux)
+
+    def raise_first(self) -> None:
+        """Raise the error of the first check that failed."""
+        first = first_of(self.words)
+        if first is not None:
+            raise self.errors[first]()
 
 
 class CallsPython(Exception):
@@ -155,15 +178,14 @@ class Variant:
             stacklevel=2,
         )
 
-    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], Flags | None]:
+    def _trace_outputs(self, args: Sequence[Any]) -> tuple[list[Any], PackedFlags | None]:
         frame, outputs = self._evaluate(args, self.fgraph.outputs)
         if frame.failures and not self.calls_python:
             raise CallsPython
         outputs = [jax.tree_util.tree_map(jnp.asarray, value) for value in outputs]
-        failed = [jnp.any(flag) for flag in frame.checks.failed]
-        if not failed:
+        if not frame.checks.errors:
             return outputs, None
-        return outputs, Flags(jnp.stack(failed), tuple(frame.checks.errors))
+        return outputs, PackedFlags(tuple(frame.checks.pack()), tuple(frame.checks.errors))
 
     def _evaluate(
         self, args: Sequence[Any], targets: Sequence[Variable]

@@ -57,6 +57,9 @@ def fixed_shape(variable: Variable, writer: Writer) -> tuple[int, ...] | None:
     facts = None if isinstance(variable, Constant) else writer.facts(variable)
     if facts is not None and facts.elements is not None and facts.shape is not None:
         return tuple(int(n.value) for n in facts.shape if n is not None)
+    if facts is not None and facts.put_off is not None:
+        # Nothing has its elements: it was not small when it was put off.
+        return None
     return small_shape(writer.shape(variable), writer)
 
 
@@ -74,7 +77,9 @@ def small_shape(shape: Shape, writer: Writer) -> tuple[int, ...] | None:
 def fixed_length(length: Known, writer: Writer) -> int:
     """Decide that a length is what it is at this call."""
     plan = writer.plan
-    assert plan.equal(length, plan.constant(length.value))
+    # Not inside an `assert`, which `python -O` leaves out: this notes the decision.
+    is_equal = plan.equal(length, plan.constant(length.value))
+    assert is_equal
     return int(length.value)
 
 

@@ -84,11 +84,13 @@ class CompiledGraph:
         return (self._variants or [self._general])[0].cache
 
     def __call__(self, *inputs: Any) -> Any:
-        for position, variant in enumerate(self._variants):
+        # The list is replaced and never changed: another thread may be reading it.
+        variants = self._variants
+        for variant in variants:
             parameters = variant.parameters(inputs)
             if parameters is not None:
-                if position:
-                    self._variants.insert(0, self._variants.pop(position))
+                if variant is not variants[0]:
+                    self._variants = [variant, *(v for v in variants if v is not variant)]
                 break
         else:
             variant, parameters = self._new_variant(inputs)
@@ -101,7 +103,7 @@ class CompiledGraph:
                 raise variant.explain_failed_compilation(exc) from exc
             # Aesara's conversion does not suit this Numba, or these types.
             self._findings.in_python.add(node)
-            self._variants.clear()
+            self._variants = []
             self._general_or_none = None
             return self(*inputs)
         except Exception as exc:
@@ -116,7 +118,7 @@ class CompiledGraph:
         else:
             # With so many, the lengths decide too much to be written for.
             variant = self._general
-        self._variants.insert(0, variant)
+        self._variants = [variant, *self._variants]
         parameters = variant.parameters(inputs)
         assert parameters is not None
         return variant, parameters
@@ -215,6 +217,9 @@ def _write_inputs(fgraph: FunctionGraph, writer: Writer) -> list[str]:
     for position, variable in enumerate(fgraph.inputs):
         name = writer.define(variable, "x")
         names.append(name)
+        if not fgraph.clients.get(variable):
+            # Nobody has to know it, and it may be None.
+            continue
         facts = writer.facts(variable)
         if is_machine_scalar(variable):
             if np.dtype(variable.type.dtype).kind in "ib":

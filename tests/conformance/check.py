@@ -122,6 +122,8 @@ def check(program: Program, mode: str) -> str:
     except Mismatch as mismatch:
         if not _may_be_rewritten(expected, got):
             raise
+        if got.error is None and _is_about_rows_of_no_step(expected.error):
+            return "rows that no step has made"
         rewritten = run(program, REWRITTEN)
         if _errors_depend_on_rewrites(expected, rewritten, got):
             return "one of several errors"
@@ -147,6 +149,17 @@ def _may_be_rewritten(expected: Outcome, got: Outcome) -> bool:
         for a, b in zip(map(np.asarray, expected.results), map(np.asarray, got.results))
         if a.dtype.kind in "fc"
     )
+
+
+def _is_about_rows_of_no_step(error: Exception | None) -> bool:
+    """Say whether the graph as it stands fails for the shape of rows that no step has made.
+
+    The Python code can't know it and takes 0 for all lengths; other code may.
+    """
+    text = str(error).split("\n")[0]
+    if not isinstance(error, ValueError) or "broadcast together with shapes" not in text:
+        return False
+    return any(not shape.strip("(0,)") and shape.count("0") > 1 for shape in text.split())
 
 
 def _errors_depend_on_rewrites(expected: Outcome, rewritten: Outcome, got: Outcome) -> bool:

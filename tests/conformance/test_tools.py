@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.conformance import not_applicable, upstream
-from tests.conformance.check import Mismatch, check
+from tests.conformance.check import Mismatch, _is_about_rows_of_no_step, check
 from tests.conformance.fuzz import SCRIPTS, Campaign
 from tests.conformance.program import Program
 from tests.conformance.upstream_source import Runner
@@ -56,6 +56,22 @@ def test_errors_of_both_are_agreement():
 def test_a_result_that_only_rewrites_account_for_is_told():
     # Aesara's rewrites make 0 of it; the graph as it stands has a NaN.
     assert check(program("x - x", "np.array([np.nan, 1.0])"), "JAX_FIXED") == "rewritten"
+
+
+@pytest.mark.parametrize(
+    ("message", "is_about"),
+    [
+        ("operands could not be broadcast together with shapes (0,3) (0,0) (0,3) ", True),
+        ("operands could not be broadcast together with shapes (0,0,0) (0,2,3) ", True),
+        ("operands could not be broadcast together with shapes (2,3) (3,3) ", False),
+        ("operands could not be broadcast together with shapes (0,) (3,) ", False),
+        ("operands could not be broadcast together with shapes (0,3) (0,4) ", False),
+        ("(0,0) is no shape", False),
+    ],
+)
+def test_errors_for_rows_that_no_step_has_made_are_told_from_others(message, is_about):
+    assert _is_about_rows_of_no_step(ValueError(message + "\nApply node: (0,0)")) == is_about
+    assert not _is_about_rows_of_no_step(TypeError(message))
 
 
 def test_failures_that_look_alike_are_written_a_few_times_only(tmp_path):

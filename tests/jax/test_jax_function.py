@@ -169,6 +169,8 @@ def test_importing_the_package_imports_no_back_end():
     code = (
         "import sys, fixed_modes\n"
         "assert 'jax_function' in fixed_modes.__all__\n"
+        "assert issubclass(fixed_modes.FixedModesWarning, UserWarning)\n"
+        "assert issubclass(fixed_modes.UnsupportedOpError, NotImplementedError)\n"
         "assert not {'jax', 'numba', 'aesara'} & set(sys.modules)\n"
         "fixed_modes.jax_function\n"
         "assert 'jax' in sys.modules and 'numba' not in sys.modules\n"

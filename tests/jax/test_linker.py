@@ -153,11 +153,3 @@ def test_options_without_help_from_jit():
     np.testing.assert_array_equal(f([np.ones(2, "float32")])[0], [2.0, 2.0])
     np.testing.assert_array_equal(f([np.ones(3, "float32")])[0], [2.0, 2.0, 2.0])
     assert len(traces) == 2
-
-
-def test_none_for_an_array_is_refused():
-    x, unused = at.dscalar("x"), at.dvector("unused")
-    f = aesara.function([x, unused], x * 2.0, mode="JAX_FIXED", on_unused_input="ignore")
-    with pytest.raises(ValueError, match="not None"):
-        f(None, [1.0])
-    assert f(1.5, None) == 3.0

@@ -158,3 +158,62 @@ def test_indices_of_a_type_that_does_not_hold_the_length(dtype, places, evaluate
         np.testing.assert_array_equal(result, wanted)
     with pytest.raises(IndexError):
         evaluate([x, k], x[k], value[:90], index)
+
+
+INDICES = {
+    "zeros": (np.zeros(3, int),),
+    "from the end": (np.array([-1, 2, 2, 0, 0]),),
+    "second axis": (slice(None), np.array([1, 1, 0])),
+    "a table": (np.array([[0, 1], [0, 1]]),),
+    "apart": (np.array([0, 0]), slice(None), np.array([1, 1])),
+    "broadcast": (np.array([[0], [0]]), np.array([0, 0, -3])),
+    "behind a slice": (slice(0, 2), np.array([0, 0]), np.array([1, 1])),
+    "with a number": (np.array([0, 0, 0]), slice(None), np.array(1)),
+    "none": (np.array([], int),),
+    "once each": (np.array([2, 1, 0]),),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("kind", ["constant", "input", "zeros of another"])
+def test_the_last_of_several_values_for_a_place_counts(name, kind):
+    """XLA takes an assignment of as many values as there are places for one of them all."""
+    index = INDICES[name]
+    x = at.dtensor3("x")
+    values = np.random.default_rng(3).normal(size=(3, 3, 3))
+    shape = values[index].shape
+    y = at.TensorType("float64", (None,) * len(shape))("y")
+    inputs, arguments, parts = [x, y], [values, np.arange(np.prod(shape)).reshape(shape) + 0.5], []
+    for part in index:
+        if isinstance(part, slice) or kind == "constant":
+            parts.append(part if isinstance(part, slice) else at.constant(part))
+            continue
+        variable = at.TensorType("int64", (None,) * part.ndim)()
+        inputs.append(variable)
+        arguments.append(part)
+        if kind == "zeros of another":
+            variable, part = at.zeros_like(variable), np.zeros_like(part)
+        parts.append(variable)
+    if kind == "zeros of another":
+        index = tuple(p if isinstance(p, slice) else np.zeros_like(p) for p in index)
+    outputs = [at.set_subtensor(x[tuple(parts)], y)]
+    expected = [values.copy()]
+    expected[0][index] = arguments[1]
+    if shape == values.shape:
+        outputs.append(at.set_subtensor(x[tuple(parts)], x))
+        expected.append(values.copy())
+        expected[1][index] = values
+    f = aesara.function(inputs, outputs, mode="JAX_FIXED")
+    for result, value in zip(f(*arguments), expected):
+        np.testing.assert_array_equal(result, value)
+
+
+def test_an_assignment_to_all_by_zeros_in_a_loop():
+    x = at.vector("x", dtype="uint8")
+    trace, _ = aesara.scan(
+        lambda s: at.set_subtensor(s[np.array([0, 0])], s + np.uint8(1)),
+        outputs_info=[x],
+        n_steps=2,
+    )
+    f = aesara.function([x], trace, mode="JAX_FIXED")
+    np.testing.assert_array_equal(f([1, 2]), [[3, 2], [3, 2]])

@@ -95,3 +95,32 @@ def test_gradient_of_a_gated_loop_by_its_weights() -> None:
                 costs.append(f(xs, *moved)[0])
             slope = (costs[0] - costs[1]) / 2e-6
             np.testing.assert_allclose(gradient[place], slope, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("read", ["mean", "sum", "max", "assign", "increment"])
+def test_an_expression_of_an_array_whose_length_is_not_known(read: str) -> None:
+    """The result is small, since a constant is; the state is not known to be."""
+    table = np.array([[1.0, -2.0, 0.5], [3.0, 0.25, -1.0], [2.0, 4.0, -0.5]])
+    start = at.dmatrix("start")
+
+    def new_state(library: Any, s: Any) -> Any:
+        product = at.constant(table) * s.dimshuffle(0, "x") if library is at else table * s[:, None]
+        if read in ("mean", "sum", "max"):
+            return getattr(product, read)(axis=0)
+        target = library.ones((3, 3))
+        if library is at:
+            change = at.set_subtensor if read == "assign" else at.inc_subtensor
+            return change(target[:3], product)[0] + at.zeros_like(s)
+        return (product if read == "assign" else target + product)[0] + 0 * s
+
+    trace, _ = aesara.scan(
+        lambda old, last: new_state(at, last) + 0.0 * old[:1],
+        outputs_info=[{"initial": start, "taps": [-2, -1]}],
+        n_steps=2,
+    )
+    f = aesara.function([start], trace, mode="NUMBA_FIXED")
+    rows = np.random.default_rng(1).normal(size=(2, 3))
+    expected = list(rows)
+    for _ in range(2):
+        expected.append(new_state(np, expected[-1]))
+    np.testing.assert_allclose(f(rows), expected[2:], rtol=1e-13)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import aesara
 import aesara.tensor as at
 import numpy as np
@@ -238,3 +242,34 @@ def test_a_type_whose_lengths_are_arrays():
     expected = np.convolve(a, b)
     for result, wanted in zip(results, (expected, expected[::-2], expected.sum())):
         np.testing.assert_allclose(result, wanted, rtol=1e-14)
+
+
+_OPTIMISED = """
+import aesara, numpy as np
+import aesara.tensor as at
+import fixed_modes
+
+x = at.dmatrix("x")
+maps, _ = aesara.scan(lambda r: (r[::-1] * 2 + r).cumsum().sum() + at.dot(r, r), [x])
+sums, _ = aesara.scan(lambda r, a: a + at.dot(r, r[::-1]), [x], [at.constant(np.float64(0))])
+f = aesara.function([x], [maps, sums], mode="NUMBA_FIXED")
+for n in (3, 2, 4, 1, 3, 7):
+    rows = np.arange(4.0 * n).reshape(4, n)
+    one = [np.cumsum(r[::-1] * 2 + r).sum() + r @ r for r in rows]
+    other = np.cumsum([r @ r[::-1] for r in rows])
+    for got, expected in zip(f(rows), (one, other)):
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+print(__debug__)
+"""
+
+
+def test_python_without_assertions_notes_the_same_decisions() -> None:
+    """Code for rows of three elements would serve rows of two otherwise."""
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", _OPTIMISED],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "False"), done.stderr
