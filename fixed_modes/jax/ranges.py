@@ -6,21 +6,42 @@ known while the loop is traced, but that they stay within an array is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.scalar import basic as aes
-from aesara.tensor.basic import ScalarFromTensor, TensorFromScalar
+from aesara.tensor.basic import (
+    Alloc,
+    Join,
+    MakeVector,
+    ScalarFromTensor,
+    TensorFromScalar,
+)
 from aesara.tensor.elemwise import DimShuffle, Elemwise
+from aesara.tensor.math import Argmax, MaxAndArgmax
+from aesara.tensor.random import basic as aer
+from aesara.tensor.random.op import RandomVariable
 from aesara.tensor.shape import Reshape, SpecifyShape, Unbroadcast
-from aesara.tensor.subtensor import Subtensor
+from aesara.tensor.sort import ArgSortOp
+from aesara.tensor.subtensor import AdvancedSubtensor, AdvancedSubtensor1, Subtensor
 
 from fixed_modes.jax.frame import Frame, is_concrete
 
-#: Ops that only choose or move entries of their first input.
-_MOVES = (DimShuffle, Reshape, ScalarFromTensor, SpecifyShape, Subtensor, TensorFromScalar)
+#: Ops that only choose, move or repeat entries of their first input.
+_MOVES = (
+    AdvancedSubtensor,
+    AdvancedSubtensor1,
+    Alloc,
+    DimShuffle,
+    Reshape,
+    ScalarFromTensor,
+    SpecifyShape,
+    Subtensor,
+    TensorFromScalar,
+    Unbroadcast,
+)
 
 
 class Range(NamedTuple):
@@ -35,16 +56,51 @@ def value_range(variable: Variable, frame: Frame) -> Range | None:
 
     Returns
     -------
-    None if nothing is known.
+    What the dtype holds if nothing else is known; None if it is no dtype of integers.
     """
-    value = frame.values.get(variable)
-    if isinstance(variable, Constant) or is_concrete(value):
-        return _of_array(frame.value(variable))
-    if variable in frame.origins and frame.outer is not None:
-        return value_range(frame.origins[variable], frame.outer)
-    if variable.owner is None or variable in frame.inputs:
-        return None
-    return _within_type(_of_node(variable.owner, frame), variable)
+    return _Search().of(variable, frame)
+
+
+class _Search:
+    """Goes back from a variable; each one on the way is looked at once."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, Variable], Range | None] = {}
+
+    def of(self, variable: Variable, frame: Frame) -> Range | None:
+        key = (id(frame), variable)
+        if key not in self.found:
+            self.found[key] = _within_type(self._look(variable, frame), variable)
+        return self.found[key]
+
+    def _look(self, variable: Variable, frame: Frame) -> Range | None:
+        value = frame.values.get(variable)
+        if isinstance(variable, Constant) or is_concrete(value):
+            return _of_array(frame.value(variable))
+        if variable in frame.origins and frame.outer is not None:
+            return self.of(frame.origins[variable], frame.outer)
+        if variable.owner is None or variable in frame.inputs:
+            return None
+        return self._of_node(variable.owner, variable, frame)
+
+    def _of_node(self, node: Apply, variable: Variable, frame: Frame) -> Range | None:
+        op, inputs = node.op, node.inputs
+        if isinstance(op, _MOVES):
+            return self.of(inputs[0], frame)
+        if isinstance(op, (Join, MakeVector)):
+            parts = inputs[1:] if isinstance(op, Join) else inputs
+            return _union(self.of(part, frame) for part in parts)
+        if isinstance(op, (Argmax, ArgSortOp)) or (
+            isinstance(op, MaxAndArgmax) and variable is node.outputs[1]
+        ):
+            size = int(np.prod(getattr(frame.values.get(inputs[0]), "shape", (0,))))
+            return Range(0, size - 1) if size else None
+        if isinstance(op, RandomVariable) and variable is node.outputs[1]:
+            return _of_draws(op, [self.of(v, frame) for v in inputs[3:]], inputs[3:], frame)
+        scalar_op = op.scalar_op if isinstance(op, Elemwise) else op
+        if not isinstance(scalar_op, aes.ScalarOp):
+            return None
+        return _apply(scalar_op, [self.of(v, frame) for v in inputs])
 
 
 def _of_array(value: Any) -> Range | None:
@@ -54,20 +110,35 @@ def _of_array(value: Any) -> Range | None:
     return Range(int(array.min()), int(array.max()))
 
 
-def _of_node(node: Apply, frame: Frame) -> Range | None:
-    if isinstance(node.op, (*_MOVES, Unbroadcast)):
-        return value_range(node.inputs[0], frame)
-    scalar_op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
-    if not isinstance(scalar_op, aes.ScalarOp):
+def _of_draws(
+    op: RandomVariable, args: Sequence[Range | None], parameters: Sequence[Variable], frame: Frame
+) -> Range | None:
+    if isinstance(op, aer.BernoulliRV):
+        return Range(0, 1)
+    if isinstance(op, aer.CategoricalRV):
+        shape = getattr(frame.values.get(parameters[0]), "shape", None)
+        return Range(0, shape[-1] - 1) if shape and shape[-1] else None
+    if isinstance(op, (aer.IntegersRV, aer.RandIntRV)) and len(args) == 2 and None not in args:
+        low, high = args
+        # Other limits are refused.
+        return Range(low.low, high.high - 1) if low.low < high.high else None  # type: ignore[union-attr]
+    return None
+
+
+def _union(parts: Iterable[Range | None]) -> Range | None:
+    known = list(parts)
+    if not known or None in known:
         return None
-    return _apply(scalar_op, [value_range(variable, frame) for variable in node.inputs])
+    return Range(min(r.low for r in known if r), max(r.high for r in known if r))
 
 
 def _apply(op: aes.ScalarOp, args: Sequence[Range | None]) -> Range | None:
     if isinstance(op, aes.Composite):
         return _apply_composite(op, args)
-    if isinstance(op, aes.Mod) and args[1] is not None and args[1].low > 0:
-        return Range(0, args[1].high - 1)  # the sign is that of the divisor
+    if isinstance(op, aes.Switch):
+        return _union(args[1:])
+    if isinstance(op, aes.Sgn):
+        return Range(-1, 1)
     known = [arg for arg in args if arg is not None]
     if len(known) < len(args) or not known:
         return None
@@ -80,16 +151,48 @@ def _apply(op: aes.ScalarOp, args: Sequence[Range | None]) -> Range | None:
         return Range(first.low - others[0].high, first.high - others[0].low)
     if isinstance(op, aes.Neg):
         return Range(-first.high, -first.low)
+    if isinstance(op, aes.Abs):
+        return _magnitude(first)
+    if isinstance(op, aes.Sqr):
+        least, most = _magnitude(first)
+        return Range(least**2, most**2)
     if isinstance(op, aes.Mul):
         for other in others:
             corners = [a * b for a in first for b in other]
             first = Range(min(corners), max(corners))
         return first
+    if isinstance(op, aes.Mod):
+        return _modulo(first, others[0])
+    if isinstance(op, aes.FloorDivide) and others[0].low > 0:
+        corners = [a // b for a in first for b in others[0]]
+        return Range(min(corners), max(corners))
     if isinstance(op, aes.ScalarMinimum):
         return Range(min(r.low for r in known), min(r.high for r in known))
     if isinstance(op, aes.ScalarMaximum):
         return Range(max(r.low for r in known), max(r.high for r in known))
+    if isinstance(op, aes.Clip):
+        low, high = others
+        # The lower bound wins where the bounds are crossed.
+        inside = Range(min(first.low, high.low), min(first.high, high.high))
+        return Range(max(inside.low, low.low), max(inside.high, low.high))
+    if isinstance(op, aes.AND):
+        masks = [r.high for r in known if r.low >= 0]
+        return Range(0, min(masks)) if masks else None
     return None
+
+
+def _magnitude(arg: Range) -> Range:
+    sizes = abs(arg.low), abs(arg.high)
+    return Range(0 if arg.low <= 0 <= arg.high else min(sizes), max(sizes))
+
+
+def _modulo(arg: Range, divisor: Range) -> Range | None:
+    # The sign is that of the divisor.
+    if divisor.low > 0:
+        if arg.low >= 0 and arg.high < divisor.low:
+            return arg
+        return Range(0, min(arg.high, divisor.high - 1) if arg.low >= 0 else divisor.high - 1)
+    return Range(divisor.low + 1, 0) if divisor.high < 0 else None
 
 
 def _apply_composite(op: aes.Composite, args: Sequence[Range | None]) -> Range | None:
@@ -106,8 +209,11 @@ def _apply_composite(op: aes.Composite, args: Sequence[Range | None]) -> Range |
 
 def _within_type(found: Range | None, variable: Variable) -> Range | None:
     """Give the range if the variable's type can hold it: what it can't hold wraps."""
-    dtype = np.dtype(getattr(variable.type, "dtype", "float64"))
-    if found is None or dtype.kind not in "iu":
+    dtype = np.dtype(getattr(variable.type, "dtype", None) or "float64")
+    if dtype.kind not in "iub":
         return None
-    limits = np.iinfo(dtype)
-    return found if limits.min <= found.low and found.high <= limits.max else None
+    limits = Range(0, 1)
+    if dtype.kind != "b":
+        limits = Range(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    fits = found is not None and limits.low <= found.low and found.high <= limits.high
+    return found if fits else limits

@@ -162,9 +162,10 @@ def test_batches_of_reads_and_writes_at_traced_places():
     grad = fixed_modes.jax_function([x, i], at.grad(out.sum(), x))
     values, places = np.arange(12.0).reshape(3, 4), np.array([0, 2, -2])
     with jax.experimental.enable_x64():
-        results = jax.vmap(f, (None, 0))(values, places)
-        gradients = jax.vmap(grad, (None, 0))(values, places)
-        by_jax = jax.vmap(jax.grad(lambda x, i: f(x, i).sum()), (None, 0))(values, places)
+        results = np.asarray(jax.vmap(f, (None, 0))(values, places))
+        gradients = np.asarray(jax.vmap(grad, (None, 0))(values, places))
+        slope_of = jax.grad(lambda x, i: f(x, i).sum())
+        by_jax = np.asarray(jax.vmap(slope_of, (None, 0))(values, places))
     for result, gradient, other, place in zip(results, gradients, by_jax, places):
         want = values.copy()
         want[place, 1:3] = 2 * values[place - 1, 1:3]

@@ -6,6 +6,7 @@ import aesara
 import aesara.tensor as at
 import numpy as np
 import pytest
+from aesara.tensor.random.utils import RandomStream
 
 from fixed_modes.jax.variants import Variant
 
@@ -91,3 +92,70 @@ def test_index_from_data_is_checked(checks):
     with pytest.raises(IndexError):
         f(X, [3, 12])
     assert checks == [1]
+
+
+ROWS = np.array([7, -5, 3, 250, 0, 12], "int64")
+
+
+@pytest.mark.parametrize(
+    ("index", "n_checks"),
+    [
+        (lambda i: at.clip(i, 0, 11), 0),
+        (lambda i: at.clip(i, 0, 12), 1),
+        (lambda i: at.maximum(at.minimum(i, 11), -12), 0),
+        (lambda i: at.minimum(abs(i % 100 - 50), 11), 0),
+        (lambda i: at.minimum(abs(i), 11), 1),  # the least number has no opposite
+        (lambda i: i & 7, 0),
+        (lambda i: at.switch(i > 3, 2, at.sgn(i)), 0),
+        (lambda i: at.cast(i > 3, "int64") * 11, 0),
+        (lambda i: (i % 24) // 2, 0),
+        (lambda i: (i % 26) // 2, 1),
+        (lambda i: i % -12, 0),
+        (lambda i: (i % 4) ** 2 + 2, 0),
+        (lambda i: (i % 4) ** 2 + 3, 1),
+        (lambda i: at.as_tensor(np.array([0, 11, -12, 5]))[i % 4], 0),
+        (lambda i: at.as_tensor(np.array([0, 12]))[i % 2], 1),
+        (lambda i: at.argmax(at.stack([i, 3, 4])) * 5, 0),
+        (lambda i: at.argsort(at.stack([i, 3, 4]))[1], 0),
+        (lambda i: at.cast(i, "int8"), 1),
+        (lambda i: at.cast(i, "uint8") // 22, 0),
+        (lambda i: (2**62 * i) * 4 % 12, 0),
+        (lambda i: abs(i * (i - 1)) // 2**61, 0),
+    ],
+)
+def test_index_computed_from_data(checks, index, n_checks):
+    x, i = at.dvector("x"), at.lvector("i")
+    out, _ = aesara.scan(
+        lambda i, h, x: h / 2 + x[index(i)],
+        sequences=[i],
+        outputs_info=[np.float64(0)],
+        non_sequences=[x],
+    )
+    f = aesara.function([x, i], out, mode="JAX_FIXED")
+    places = [int(index(at.constant(row)).eval()) for row in ROWS]
+    if all(-12 <= place < 12 for place in places):
+        total, wants = 0.0, []
+        for place in places:
+            total = total / 2 + X[place]
+            wants.append(total)
+        np.testing.assert_array_equal(f(X, ROWS), wants)
+    else:
+        with pytest.raises(IndexError):
+            f(X, ROWS)
+    assert checks == [n_checks]
+
+
+def test_drawn_index(checks):
+    x, p = at.dvector("x"), at.dvector("p")
+    stream = RandomStream(1)
+    draws = [
+        stream.integers(0, 12),
+        stream.integers(12),
+        stream.integers(-12, x.shape[0]),
+        stream.categorical(p),
+        stream.bernoulli(0.5),
+    ]
+    f = aesara.function([x, p], [*draws, *(x[draw] for draw in draws)], mode="JAX_FIXED")
+    found = f(X, np.full(4, 0.25))
+    np.testing.assert_array_equal(found[len(draws) :], X[np.array(found[: len(draws)])])
+    assert checks == [0]
