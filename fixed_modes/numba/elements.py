@@ -210,6 +210,8 @@ def _column(variable: Variable, shape: tuple[int, ...], writer: Writer) -> list[
     own = fixed_shape(variable, writer)
     if own is None:
         return None
+    if any(n not in (1, length) for n, length in zip(own, shape)):
+        return None  # a loop nest says what does not fit
     elements = elements_of(variable, writer)
     places = np.broadcast_to(np.arange(len(elements)).reshape(own), shape)
     return [Operand(elements[int(p)], variable.type.dtype) for p in places.ravel()]

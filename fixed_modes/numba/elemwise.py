@@ -337,7 +337,8 @@ def _known_length(
         if own is None:
             return None
         if not writer.plan.equal(own, length):
-            if n in rigid:
+            # The type of the output may know a length that the inputs don't fit.
+            if n in rigid or not writer.plan.decide("{} == 1", own):
                 return None
             stretched.append(element)
     for element in stretched:

@@ -363,7 +363,8 @@ class Writer:
             return tuple(self.plan.constant(n) for n in np.shape(variable.data))
         facts = self._facts.get(variable)
         shape = facts.shape if facts is not None and facts.shape is not None else None
-        static = [None if n is None else self.plan.constant(n) for n in variable.type.shape]
+        # Some types have lengths that are 0-d arrays, those of convolutions for example.
+        static = [None if n is None else self.plan.constant(int(n)) for n in variable.type.shape]
         if shape is None:
             return tuple(static)
         return tuple(s if k is None else k for k, s in zip(shape, static))

@@ -290,3 +290,41 @@ def test_sums_of_exponentials_and_of_solutions_in_branches(mode):
     solved = [np.linalg.solve(a, b), np.linalg.inv(a), power, np.linalg.qr(a)[0]]
     np.testing.assert_allclose(f(a, b, 1), expected + [value.sum() for value in solved])
     np.testing.assert_allclose(f(a, b, 0), expected + [b.sum()] * 4)
+
+
+MISFIT = "(?i)mismatch|incompatible|zero-size|shape"
+_THREE, _TABLE = np.array([1.0, 2.0, -3.0]), np.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize(
+    ("step", "meaning"),
+    [
+        (lambda x: x * _THREE, lambda x: x * _THREE),
+        (lambda x: at.exp(x + _THREE).sum(), lambda x: np.exp(x + _THREE).sum()),
+        (lambda x: (2 * x - _TABLE).sum(axis=0), lambda x: (2 * x - _TABLE).sum(axis=0)),
+        (lambda x: at.max(x[:, None] + _THREE), lambda x: np.max(x[:, None] + _THREE)),
+    ],
+    ids=["product", "sum", "table", "maximum"],
+)
+def test_lengths_that_constants_do_not_fit(compute, step, meaning, length):
+    x = at.dvector("x")
+    values = np.linspace(-1.0, 2.0, length)
+    try:
+        expected = meaning(values)
+    except ValueError:
+        with pytest.raises(ValueError, match=MISFIT):
+            compute(lambda x: [step(x)], [x], values)
+        return
+    (result,) = compute(lambda x: [step(x)], [x], values)
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
+
+
+def test_a_function_that_was_right_for_one_length_sees_a_wrong_one(mode):
+    x = at.dvector("x")
+    f = aesara.function([x], x ** np.array([1, 2, 3]), mode=mode)
+    np.testing.assert_array_equal(f([1.0, 2.0, 3.0]), [1.0, 4.0, 27.0])
+    np.testing.assert_array_equal(f([2.0]), [2.0, 4.0, 8.0])
+    for length in (4, 0, 2):
+        with pytest.raises(ValueError, match=MISFIT):
+            f(np.ones(length))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fixed_modes
+from tests.precision import arguments, units_apart
 
 #: What NumPy computes with 64 bits of mantissa (where the platform has them), and the
 #: error that is allowed, in units in the last place.
@@ -31,17 +32,6 @@ SPECIAL = [
     0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 709.78, 709.79, -700.0, -745.14, 1e-300,
     -1e-300, 1e308, -1e308, np.nextafter(-1.0, 0.0), -1.5, 37.0, 20.0, 1e6, 1.1e6, -1e22,
 ]  # fmt: skip
-
-
-def arguments() -> np.ndarray:
-    rng = np.random.default_rng(11)
-    scales = 10.0 ** rng.uniform(-12, 2.5, 3000)
-    return np.concatenate([rng.normal(size=3000), scales * rng.choice([-1, 1], 3000), 2 * scales])
-
-
-def units_apart(value: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        return np.abs(value - exact) / np.spacing(np.abs(exact).astype("float64"))
 
 
 @pytest.mark.parametrize("size", SIZES)

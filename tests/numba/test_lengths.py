@@ -231,6 +231,19 @@ def test_the_source_is_readable_before_and_after_a_call() -> None:
     assert ".shape[0]" not in fixed_modes.numba_source(f)
 
 
+def test_a_type_whose_lengths_are_arrays():
+    x, kernel = at.dvector("x"), at.dvector("kernel")
+    full = at.convolve(at.specify_shape(x, (4,)), at.specify_shape(kernel, (3,)), mode="full")
+    assert isinstance(full.type.shape[0], np.ndarray)
+    a, b = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.25, 1.0, -1.0])
+    with pytest.warns(match="Python"):
+        f = aesara.function([x, kernel], [full, full[::-2], full.sum()], mode="NUMBA_FIXED")
+    results = f(a, b)
+    expected = np.convolve(a, b)
+    for result, wanted in zip(results, (expected, expected[::-2], expected.sum())):
+        np.testing.assert_allclose(result, wanted, rtol=1e-14)
+
+
 _OPTIMISED = """
 import aesara, numpy as np
 import aesara.tensor as at
