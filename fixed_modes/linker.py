@@ -25,10 +25,14 @@ class InnerGraphLinker(JITLinker):
         `GraphRewriter`; the mode sets it.
     converted
         A graph that is known to be converted without a warning, if there is one.
+    identity
+        A graph and what tells it from all that are not equal to it, which is empty
+        where that is not known.
     """
 
     rewrites: Any = DEFAULT_REWRITES
     converted: FunctionGraph | None = None
+    identity: tuple[FunctionGraph | None, str] = (None, "")
     #: Tags of rewrites that this back end can't use; they are kept out of inner graphs.
     excluded_tags: tuple[str, ...] = ()
 

@@ -42,6 +42,7 @@ class FixedFunctionMaker(FunctionMaker):
                     self.rewritten.record()
                 else:
                     self.rewritten.outcome.refuse("refused", "the graph runs in Python")
+            self.linker.identity = (self.fgraph, self.rewritten.identity)
 
     def prepare_fgraph(
         self,

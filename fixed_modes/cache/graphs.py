@@ -10,6 +10,7 @@ all that `GraphKey` describes, is not kept.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import sys
@@ -78,11 +79,15 @@ class RewrittenGraph:
         What came of it.
     is_converted
         Of a graph that was loaded: whether it has been converted before without a warning.
+    identity
+        Tells the rewritten graph from all that are not equal to it; empty where it is
+        not known exactly.
     """
 
     def __init__(self, fgraph: FunctionGraph, mode: Mode, specs: Any) -> None:
         self.outcome = Outcome()
         self.is_converted = False
+        self.identity = ""
         self._fgraph = fgraph
         self._original: Sequence[Variable] = ()
         self._content = b""
@@ -120,6 +125,7 @@ class RewrittenGraph:
             fgraph.attach_feature(DestroyHandler())
         self.outcome.state = "loaded"
         self.is_converted = is_converted
+        self._identify(content[1:])
         return True
 
     def record(self) -> None:
@@ -130,6 +136,7 @@ class RewrittenGraph:
                 raise Undescribable("updates that rewriting has taken away")
             self._content = graph_record.dumps(fgraph, self._original)
             self._check(self._content)
+            self._identify(self._content)
         except Exception as exc:
             # Whatever is in a graph that can't be pickled: the graph itself is fine.
             self.outcome.refuse("refused", f"what it is rewritten to can't be stored: {exc}")
@@ -147,6 +154,10 @@ class RewrittenGraph:
         content = (b"c" if is_converted else b"w") + self._content
         if not self._store.put(key, content, config.fixed_modes__cache_size):
             self.outcome.refuse("rewritten", "the entry could not be written")
+
+    def _identify(self, content: bytes) -> None:
+        # What is not in the bytes is in the graph that they were made from.
+        self.identity = f"{self.outcome.key} {hashlib.sha256(content).hexdigest()}"
 
     def _check(self, content: bytes) -> None:
         fgraph = self._fgraph
@@ -166,9 +177,9 @@ def graph_key(fgraph: FunctionGraph, mode: Mode, specs: Any) -> tuple[str, list[
     Undescribable
         If the result can't be known from what can be described.
     """
-    flags = {name: getattr(config, name) for name in _relevant_flags()}
+    found = flags()
     for name, value in _QUIET.items():
-        if flags.pop(name) != value:
+        if found.pop(name) != value:
             raise Undescribable(f"the flag {name}")
     features = [type(feature) for feature in fgraph._features]
     if set(features) != set(_FEATURES) or mode.optdb is not optdb:
@@ -177,7 +188,7 @@ def graph_key(fgraph: FunctionGraph, mode: Mode, specs: Any) -> tuple[str, list[
     key.write("rewritten graph")
     key.add(facts())
     key.add(registry_digest())
-    for name, value in flags.items():
+    for name, value in found.items():
         key.write("flag", name)
         key.add(value if isinstance(value, Mode) else str(value))
     key.add(mode)
@@ -188,8 +199,10 @@ def graph_key(fgraph: FunctionGraph, mode: Mode, specs: Any) -> tuple[str, list[
     return key.hexdigest(), key.variables
 
 
-def _relevant_flags() -> list[str]:
-    return [name for name in sorted(config._config_var_dict) if not _HARMLESS.fullmatch(name)]
+def flags() -> dict[str, Any]:
+    """Say what Aesara's flags are, but for those that have to do with compiling C code."""
+    names = sorted(config._config_var_dict)
+    return {name: getattr(config, name) for name in names if not _HARMLESS.fullmatch(name)}
 
 
 @lru_cache(maxsize=1)

@@ -4,8 +4,8 @@ JAX has a cache on disk too, but one for the whole process: to turn it on for ou
 functions would turn it on for everybody's.  So compiled code goes into the store that
 NUMBA_FIXED uses, with its rules.  Whoever has turned on JAX's own cache keeps that.
 
-The key is the text of the program that JAX hands to XLA: a graph is traced in every
-process, and only compiled in the first.
+The key is the text of the program that JAX hands to XLA.  To have it, a function must be
+traced; `fixed_modes.jax.untraced` knows what came of that for graphs that have a key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pickle
 import platform
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import jax
 import jaxlib
@@ -34,6 +34,7 @@ _log = logging.getLogger("fixed_modes.cache")
 _OLDEST = (0, 4, 30)
 # Settings of JAX that say nothing about code.
 _HARMLESS = ("cache", "log", "traceback", "debug", "explain", "profil", "distributed")
+_SIMPLE = (bool, int, float, str, type(None))
 # What Linux calls it, on x86 and on Arm.
 _PROCESSOR = (
     *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
@@ -51,6 +52,13 @@ def can_store() -> bool:
     return not own and not debugged and jax.default_backend() == "cpu" and jax.device_count() == 1
 
 
+class Compiled(NamedTuple):
+    """Compiled code, and what the cache did for it."""
+
+    call: Callable[..., Any]
+    outcome: Outcome
+
+
 class StoredJit:
     """What `jax.jit` returns, with compiled code from the store.
 
@@ -60,21 +68,20 @@ class StoredJit:
         Takes one argument, a pytree of arrays.
     options
         The compile options.
-
-    Attributes
-    ----------
-    outcomes
-        What the cache did, for each compilation.
     """
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        self.outcomes: list[Outcome] = []
         # Without unused arguments two functions of different ones have the same program.
         self._function = jax.jit(function, keep_unused=True)
         self._options = dict(options) or None
-        self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._compiled: dict[Any, Compiled] = {}
         self._last: Callable[..., Any] | None = None
         self._store = store_in(config.fixed_modes__cache_dir)
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """What the cache did, for each compilation."""
+        return [compiled.outcome for compiled in list(self._compiled.values())]
 
     def __call__(self, args: Sequence[Any]) -> Any:
         if self._last is not None:
@@ -83,30 +90,31 @@ class StoredJit:
             except TypeError:
                 # Mostly arguments of other types or shapes; if not, it is raised again below.
                 pass
-        leaves, structure = jax.tree_util.tree_flatten(args)
-        signature = (structure, *map(_shape_and_dtype, leaves))
+        signature = signature_of(args)
         if signature not in self._compiled:
             self._compiled[signature] = self._load_or_compile(args)
-        self._last = self._compiled[signature]
+        self._last = self._compiled[signature].call
         return self._last(args)
 
-    def _load_or_compile(self, args: Sequence[Any]) -> Callable[..., Any]:
-        lowered = self._function.lower(args)
+    def _load_or_compile(self, args: Sequence[Any]) -> Compiled:
+        return self._compile(self._function.lower(args))
+
+    def _compile(self, lowered: Any) -> Compiled:
+        """Compile what was traced, or load what came of it before."""
         program = lowered.as_text()
         outcome = Outcome()
-        self.outcomes.append(outcome)
         if "callback" in program:
             outcome.refuse("refused", "it calls Python back")
-            return lowered.compile(compiler_options=self._options)
+            return Compiled(lowered.compile(compiler_options=self._options), outcome)
         outcome.key = program_key(program, self._options or {})
-        found = load(self._store, outcome.key, lowered)
+        found = load(self._store, outcome.key, lowered.in_tree, lowered.out_tree)
         if found is not None:
             outcome.state = "loaded"
-            return found
-        compiled = lowered.compile(compiler_options=self._options)
+            return Compiled(found, outcome)
+        compiled = Compiled(lowered.compile(compiler_options=self._options), outcome)
         outcome.state = "compiled"
         try:
-            content = pickle.dumps(serialize_executable.serialize(compiled)[0])
+            content = pickle.dumps(serialize_executable.serialize(compiled.call)[0])
         except Exception as exc:
             outcome.refuse("compiled", f"JAX can't serialise it ({exc})")
             return compiled
@@ -115,12 +123,18 @@ class StoredJit:
         return compiled
 
 
+def signature_of(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Say what compiled code must fit: structure, shapes and dtypes of arguments."""
+    leaves, structure = jax.tree_util.tree_flatten(args)
+    return (structure, *map(_shape_and_dtype, leaves))
+
+
 def _shape_and_dtype(leaf: Any) -> tuple[Any, ...]:
     # Asking an array of JAX for its values would wait for them.
     return np.shape(leaf), leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
 
 
-def load(store: Store, key: str, lowered: Any) -> Callable[..., Any] | None:
+def load(store: Store, key: str, in_tree: Any, out_tree: Any) -> Callable[..., Any] | None:
     """Load compiled code; None if there is none.
 
     Parameters
@@ -129,16 +143,14 @@ def load(store: Store, key: str, lowered: Any) -> Callable[..., Any] | None:
         Where it is looked for.
     key
         Its key.
-    lowered
-        What it was compiled from, in this process: a `jax.stages.Lowered`.
+    in_tree, out_tree
+        The structures of its arguments, as `jax.stages.Lowered` has them, and of its result.
     """
     content = store.get(key)
     if content is None:
         return None
     try:
-        return serialize_executable.deserialize_and_load(
-            pickle.loads(content), lowered.in_tree, lowered.out_tree
-        )
+        return serialize_executable.deserialize_and_load(pickle.loads(content), in_tree, out_tree)
     except Exception as exc:
         # Whole, but of no use, which the versions in the key should rule out.
         _log.debug("Stored code can't be loaded", exc_info=exc)
@@ -178,13 +190,18 @@ def facts() -> dict[str, str]:
 
 def settings() -> dict[str, str]:
     """Say which settings of JAX and XLA may change what is compiled."""
-    found = {
-        name: repr(value)
-        for name, value in sorted(jax.config.values.items())
-        if isinstance(value, (bool, int, float, str, type(None)))
-        and not any(word in name for word in _HARMLESS)
-    }
+    found = {name: repr(value) for name, value in _settings() if isinstance(value, _SIMPLE)}
     return {**found, "XLA_FLAGS": os.environ.get("XLA_FLAGS", "")}
+
+
+def special_settings() -> list[str]:
+    """Name the settings that `settings` has no text for, such as a device."""
+    return [name for name, value in _settings() if not isinstance(value, _SIMPLE)]
+
+
+def _settings() -> list[tuple[str, Any]]:
+    values = sorted(jax.config.values.items())
+    return [(name, v) for name, v in values if not any(word in name for word in _HARMLESS)]
 
 
 def _processor() -> str:

@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from fixed_modes.jax.cache import StoredJit, can_store
+from fixed_modes.jax.untraced import Origin, UntracedJit
 
 
 def options_for(version: tuple[int, ...], platform: str) -> dict[str, Any]:
@@ -68,7 +69,10 @@ def check_options(own: Mapping[str, Any]) -> None:
 
 
 def jit(
-    function: Callable[..., Any], own_options: Mapping[str, Any], calls_python: bool = False
+    function: Callable[..., Any],
+    own_options: Mapping[str, Any],
+    calls_python: bool = False,
+    origin: Origin | None = None,
 ) -> Callable[..., Any]:
     """Do what `jax.jit` does, with the options for the JAX that runs.
 
@@ -83,9 +87,13 @@ def jit(
         ``xla_cpu_use_thunk_runtime=False`` such code may compute wrong numbers
         elsewhere (seen in a large graph with matrix exponentials), so no options
         are chosen; and what refers to Python objects can't be stored.
+    origin
+        What the function is traced from, where that is known exactly.
     """
     options = dict(own_options) if calls_python else chosen_options(own_options)
     if can_store() and not calls_python:
+        if origin is not None:
+            return UntracedJit(function, options, origin)
         return StoredJit(function, options)
     if not options:
         return jax.jit(function)

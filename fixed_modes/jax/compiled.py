@@ -18,6 +18,7 @@ from jax.experimental import enable_x64
 
 from fixed_modes.errors import FixedModesWarning
 from fixed_modes.jax.compile_options import check_options
+from fixed_modes.jax.graph_names import GraphNames
 from fixed_modes.jax.kinds import is_array
 from fixed_modes.jax.owned import owned_arrays
 from fixed_modes.jax.padded import PaddedTrace
@@ -47,6 +48,8 @@ class CompiledGraph:
     keep_on_device
         Give outputs as JAX arrays, other than new values of shared variables,
         which every mode must be able to read.
+    identity
+        Tells the graph from all that are not equal to it; empty where it is not known.
 
     Raises
     ------
@@ -55,7 +58,11 @@ class CompiledGraph:
     """
 
     def __init__(
-        self, fgraph: FunctionGraph, settings: Settings, keep_on_device: bool = False
+        self,
+        fgraph: FunctionGraph,
+        settings: Settings,
+        keep_on_device: bool = False,
+        identity: str = "",
     ) -> None:
         check_options(settings.compile_options)
         _warn_of_switched_off_x64(fgraph)
@@ -67,7 +74,8 @@ class CompiledGraph:
         self.arrays = [index for index in arrays if index not in self.kept]
         self.scalars = [i for i in self.arrays if isinstance(fgraph.outputs[i].type, ScalarType)]
         self.generators = [i for i, v in outputs if isinstance(v.type, RandomType)]
-        self.graph = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings)
+        names = GraphNames(identity, fgraph.inputs, fgraph.outputs) if identity else None
+        self.graph = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings, names)
         # Most inputs are arrays, which JAX takes as they are.
         self.conversions: list[tuple[int, Conversion]] = [
             (index, _conversion(variable, fgraph))

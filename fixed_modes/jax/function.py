@@ -19,11 +19,11 @@ from jax.experimental import enable_x64
 from fixed_modes.errors import UnsupportedOpError
 from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch table)
 from fixed_modes.jax.evaluate import evaluate
+from fixed_modes.jax.flags import Flags
 from fixed_modes.jax.frame import Checks, Frame, NeedsConcrete, NeedsEager
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.rng import RandomKey, key_from_rng, rng_from_key
 from fixed_modes.jax.settings import Settings
-from fixed_modes.jax.variants import Flags
 
 #: Integers up to this size are known while JAX traces, if they are no JAX arrays.
 LARGEST_KNOWN = 16

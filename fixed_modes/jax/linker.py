@@ -61,7 +61,10 @@ class FixedJAXLinker(InnerGraphLinker, JAXLinker):
         settings = Settings.from_flags()
         if self.max_variants is not None:
             settings = replace(settings, max_variants=self.max_variants)
-        return CompiledGraph(fgraph, settings, self.keep_on_device)
+        known, identity = self.identity
+        return CompiledGraph(
+            fgraph, settings, self.keep_on_device, identity if known is fgraph else ""
+        )
 
     def jit_compile(self, fn: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         return fn  # it compiles itself when it is called

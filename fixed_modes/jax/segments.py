@@ -24,6 +24,7 @@ from aesara.tensor.type_other import SliceType
 from fixed_modes.errors import UnsupportedOpError, describe_node
 from fixed_modes.jax.eager import in_numpy, node_call, value_of
 from fixed_modes.jax.frame import NeedsEager
+from fixed_modes.jax.graph_names import GraphNames
 from fixed_modes.jax.kinds import is_foreign
 from fixed_modes.jax.lazy import schedule
 from fixed_modes.jax.notices import say_slow
@@ -46,11 +47,15 @@ class CompiledStep:
     """A part of a graph that is compiled as a whole."""
 
     def __init__(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], settings: Settings
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        settings: Settings,
+        names: GraphNames | None = None,
     ) -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.max_variants = settings.max_variants
-        self.variants = Variant(Segment(self.inputs, self.outputs), {}, settings)
+        self.variants = Variant(Segment(self.inputs, self.outputs), {}, settings, names)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         return run_variant(self.variants, args, self.max_variants)
@@ -59,13 +64,14 @@ class CompiledStep:
 class NodeStep:
     """A node that runs by itself."""
 
-    def __init__(self, node: Apply, settings: Settings) -> None:
+    def __init__(self, node: Apply, settings: Settings, names: GraphNames | None = None) -> None:
         self.node, self.settings = node, settings
         self.inputs = [v for v in dict.fromkeys(node.inputs) if not isinstance(v, Constant)]
         self.outputs = node.outputs
         if isinstance(node.op, OpFromGraph):
             fgraph = node.op.fgraph
-            self.call: Any = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings).run
+            inner = None if names is None else names.inner(node)
+            self.call: Any = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings, inner).run
         else:
             self.call = node_call(node, settings, ())
         variables = (*node.inputs, *node.outputs)
@@ -90,7 +96,13 @@ class IfElseStep:
         Besides the condition, what the branches need.
     """
 
-    def __init__(self, node: Apply, inputs: Iterable[Variable], settings: Settings) -> None:
+    def __init__(
+        self,
+        node: Apply,
+        inputs: Iterable[Variable],
+        settings: Settings,
+        names: GraphNames | None = None,
+    ) -> None:
         self.node = node
         self.branch_inputs = list(inputs)
         self.inputs = [*self.branch_inputs]
@@ -99,7 +111,7 @@ class IfElseStep:
         self.outputs = node.outputs
         count = node.op.n_outs
         self.branches = [
-            SegmentedGraph(self.branch_inputs, side, settings)
+            SegmentedGraph(self.branch_inputs, side, settings, names)
             for side in (node.inputs[1 : 1 + count], node.inputs[1 + count :])
         ]
 
@@ -121,12 +133,19 @@ class SegmentedGraph:
         What has been found out so far.
     by_itself, cuts
         Nodes that no segment may hold, and variables that a segment must end with.
+    names
+        The names of the graph's variables, where it is known exactly.
     """
 
     def __init__(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], settings: Settings
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        settings: Settings,
+        names: GraphNames | None = None,
     ) -> None:
         self.inputs, self.outputs, self.settings = list(inputs), list(outputs), settings
+        self.names = names
         self.by_itself: set[Apply] = set()
         self.cuts: set[Variable] = set()
         self.steps: list[Step] = self._plan(self.inputs)
@@ -183,7 +202,8 @@ class SegmentedGraph:
         return [*done, *self._plan(available)]
 
     def _plan(self, available: Sequence[Variable]) -> list[Step]:
-        return Planner(available, self.outputs, self.by_itself, self.cuts).steps(self.settings)
+        planner = Planner(available, self.outputs, self.by_itself, self.cuts)
+        return planner.steps(self.settings, self.names)
 
 
 def _as_result(value: Any) -> Any:
@@ -257,7 +277,7 @@ class Planner:
                 reached[out] = level + 1 if ends_segment else level
         return levels
 
-    def steps(self, settings: Settings) -> list[Step]:
+    def steps(self, settings: Settings, names: GraphNames | None = None) -> list[Step]:
         """Make the steps, in order."""
         if not self.order:
             return []
@@ -265,7 +285,7 @@ class Planner:
             # What is foreign goes past compiled code: no node here has to do with it.
             inputs = [v for v in self.available if not is_foreign(v.type)]
             outputs = [v for v in self.outputs if not is_foreign(v.type)]
-            return [CompiledStep(inputs, outputs, settings)]
+            return [CompiledStep(inputs, outputs, settings, names)]
         result: list[Step] = []
         available = list(self.available)
         for level in range(max(self.levels.values(), default=0) + 1):
@@ -274,10 +294,10 @@ class Planner:
             outputs = [v for n in together for v in n.outputs if self._is_needed(v, level)]
             if outputs:
                 inputs = self._needed_inputs(available, outputs)
-                result.append(CompiledStep(inputs, outputs, settings))
+                result.append(CompiledStep(inputs, outputs, settings, names))
                 available += outputs
             alone = [n for n in nodes if n in self.by_itself]
-            result += [self._single(node, available, settings) for node in alone]
+            result += [self._single(node, available, settings, names) for node in alone]
             available += [v for node in alone for v in node.outputs]
         return result
 
@@ -297,10 +317,16 @@ class Planner:
         used = {v for node in io_toposort(available, outputs) for v in node.inputs}
         return [v for v in dict.fromkeys(available) if v in used]
 
-    def _single(self, node: Apply, available: Sequence[Variable], settings: Settings) -> Step:
+    def _single(
+        self,
+        node: Apply,
+        available: Sequence[Variable],
+        settings: Settings,
+        names: GraphNames | None,
+    ) -> Step:
         if not isinstance(node.op, IfElse):
-            return NodeStep(node, settings)
+            return NodeStep(node, settings, names)
         branches = node.inputs[1:]
         inputs = self._needed_inputs(available, branches)
         inputs += [v for v in dict.fromkeys(branches) if v in available and v not in inputs]
-        return IfElseStep(node, inputs, settings)
+        return IfElseStep(node, inputs, settings, names)

@@ -13,8 +13,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,72 +24,18 @@ from aesara.graph.fg import FunctionGraph
 from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch table)
 from fixed_modes.jax.compile_options import jit
 from fixed_modes.jax.evaluate import evaluate
-from fixed_modes.jax.flag_words import first_of
+from fixed_modes.jax.flags import NotTraced, PackedFlags
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager
+from fixed_modes.jax.graph_names import GraphNames
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.settings import Settings
+from fixed_modes.jax.untraced import Origin, UntracedJit
 
 #: An input with more entries is no part of a variant's key.
 LARGEST_STATIC_INPUT = 16
 
 #: So many variants for one set of variables are worth a warning.
 MANY_VARIANTS = 16
-
-
-@jax.tree_util.register_pytree_node_class
-@dataclass
-class Flags:
-    """Which run-time checks failed.
-
-    The errors are part of the structure of a compiled function's result, so
-    each compilation keeps its own.
-
-    Attributes
-    ----------
-    failed
-        Booleans, shape (..., checks): more axes come from `jax.vmap`.
-    errors
-        For each check, what makes its error.
-    """
-
-    failed: Any
-    errors: tuple[Callable[[], Exception], ...]
-
-    def tree_flatten(self) -> tuple[tuple[Any], tuple[Callable[[], Exception], ...]]:
-        return (self.failed,), self.errors
-
-    @classmethod
-    def tree_unflatten(cls, aux: Any, children: tuple[Any]) -> Flags:
-        return cls(children[0], aux)
-
-    def raise_first(self) -> None:
-        """Raise the error of the first check that failed."""
-        failed = np.asarray(self.failed)
-        failed = failed.any(axis=tuple(range(failed.ndim - 1)))
-        if failed.any():
-            raise self.errors[int(failed.argmax())]()
-
-
-@jax.tree_util.register_pytree_node_class
-@dataclass
-class PackedFlags:
-    """Which run-time checks failed, as bits of `words`; else as `Flags`."""
-
-    words: tuple[Any, ...]
-    errors: tuple[Callable[[], Exception], ...]
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Callable[[], Exception], ...]]:
-        return self.words, self.errors
-
-    @classmethod
-    def tree_unflatten(cls, aux: Any, children: tuple[Any, ...]) -> PackedFlags:
-        return cls(tuple(children), aux)
-
-    def raise_first(self) -> None:
-        """Raise the error of the first check that failed."""
-        first = first_of(self.words)
-        if first is not None:
-            raise self.errors[first]()
 
 
 class CallsPython(Exception):
@@ -108,10 +53,16 @@ class Variant:
         The variants with `needs` known too, by their values, the last used last.
     settings
         The flags that the function was built with.
+    names
+        The names of the variables, where the graph is known exactly.
     """
 
     def __init__(
-        self, fgraph: FunctionGraph, known: Mapping[Variable, Any], settings: Settings
+        self,
+        fgraph: FunctionGraph,
+        known: Mapping[Variable, Any],
+        settings: Settings,
+        names: GraphNames | None = None,
     ) -> None:
         self.fgraph = fgraph
         self.known = dict(known)
@@ -120,7 +71,11 @@ class Variant:
         self.children: OrderedDict[Any, Variant] = OrderedDict()
         self.lock = threading.Lock()
         self.calls_python = False
-        self.run = jit(self._trace_outputs, settings.compile_options)
+        self.names = names
+        origin = None
+        if names is not None:
+            origin = Origin(names, fgraph.inputs, fgraph.outputs, self.known, settings)
+        self.run = jit(self._trace_outputs, settings.compile_options, origin=origin)
         # Where the arguments stand that `needs` are.
         self.positions: list[int] = []
 
@@ -141,6 +96,11 @@ class Variant:
             self.calls_python = True
             self.run = jit(self._trace_outputs, self.settings.compile_options, calls_python=True)
             return self.call(args)
+
+    def trace(self, args: Sequence[Any]) -> None:
+        """Trace what was loaded without that: the errors of its checks are known then."""
+        assert isinstance(self.run, UntracedJit)
+        self.run.trace(args)
 
     def values_of_needs(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Give the values of `needs`."""
@@ -164,7 +124,7 @@ class Variant:
         known = dict(self.known)
         for variable, value in zip(self.needs or (), values):
             known[variable] = value
-        return Variant(self.fgraph, known, self.settings)
+        return Variant(self.fgraph, known, self.settings, self.names)
 
     def _set_needs(self, variables: tuple[Variable, ...]) -> None:
         self.positions = [self.fgraph.inputs.index(variable) for variable in variables]
@@ -231,8 +191,12 @@ def run_variant(root: Variant, args: Sequence[Any], max_variants: int) -> list[A
                 outputs, flags = variant.call(args)
             except NeedsConcrete:
                 continue
-            if flags is not None:
-                flags.raise_first()
+            try:
+                if flags is not None:
+                    flags.raise_first()
+            except NotTraced:
+                variant.trace(args)
+                continue
             return outputs
         variant = variant.child(variant.values_of_needs(args), max_variants)
 

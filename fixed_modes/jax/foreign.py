@@ -1,0 +1,111 @@
+"""Conversions that others have registered, for what Aesara, JAX and this package know.
+
+What is traced depends on them, and nothing in a graph names them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+from jax.interpreters import batching
+
+from fixed_modes.cache.key import Undescribable
+from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch tables)
+from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.late import LATE
+from fixed_modes.jax.scalar import scalar_lower
+
+_OWN = ("aesara", "fixed_modes")
+_OF_JAX = ("jax", "jaxlib", "fixed_modes")
+# A function that makes a rule of a function that makes a rule.
+_DEPTH = 4
+_LOADED_LATE = frozenset(name for names in LATE.values() for name in names)
+#: What is registered when all of our own is.
+_OWN_TABLES: list[tuple[Any, dict[type, Any]]] = [
+    (table, dict(table.registry)) for table in (jax_lower, scalar_lower)
+]
+
+
+def check_conversions() -> None:
+    """Look for conversions of others.
+
+    Raises
+    ------
+    Undescribable
+        If there are any, for Aesara's ops, or any rules for JAX's primitives.
+    """
+    for table, own in _OWN_TABLES:
+        for kind, function in table.registry.items():
+            # Some of our own come when they are needed.
+            if own.get(kind) is not function and _home(function) not in _LOADED_LATE:
+                raise _foreign(kind, function)
+    aesaras = getattr(sys.modules.get("aesara.link.jax.dispatch"), "jax_funcify", None)
+    if aesaras is not None:
+        for kind, function in aesaras.registry.items():
+            is_of_aesara = kind is object or kind.__module__.partition(".")[0] in _OWN
+            # Graphs with ops of others are never described.
+            if is_of_aesara and _home(function).partition(".")[0] not in _OWN:
+                raise _foreign(kind, function)
+    _check_rules()
+
+
+def _home(function: Any) -> str:
+    """Name the module that a function was made in."""
+    # Not `__module__`: decorators write into that what they please.
+    return str(function.__globals__["__name__"]) if isinstance(function, FunctionType) else ""
+
+
+def _foreign(kind: type, function: Any) -> Undescribable:
+    return Undescribable(f"{function}, which converts {kind.__qualname__}")
+
+
+def _check_rules() -> None:
+    """Look for rules of others for JAX's own primitives."""
+    try:
+        from jax._src.interpreters import mlir
+
+        tables = [mlir._lowerings, mlir._platform_specific_lowerings["cpu"]]
+    except (ImportError, AttributeError, KeyError) as exc:
+        raise Undescribable("a JAX that keeps its rules elsewhere") from exc
+    for table in (*tables, batching.primitive_batchers):
+        for primitive, rule in list(table.items()):
+            for function in _functions(getattr(rule, "rule", rule), _DEPTH):
+                package = function.__globals__.get("__name__", "").partition(".")[0]
+                if package not in _OF_JAX and _is_of_jax(primitive):
+                    raise Undescribable(f"a rule for {primitive} from {package}")
+
+
+def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
+    """Yield the functions that a rule is made of."""
+    if depth == 0:
+        return
+    parts: list[Any] = []
+    if isinstance(rule, partial):
+        parts = [rule.func, *rule.args, *rule.keywords.values()]
+    elif isinstance(rule, FunctionType):
+        yield rule
+        for cell in rule.__closure__ or ():
+            try:
+                parts.append(cell.cell_contents)
+            except ValueError:  # not filled yet
+                continue
+    if hasattr(rule, "__wrapped__"):
+        parts.append(rule.__wrapped__)
+    for part in parts:
+        if callable(part):
+            yield from _functions(part, depth - 1)
+
+
+def _is_of_jax(primitive: Any) -> bool:
+    """Say whether a module of JAX has a primitive under the name that its primitives have."""
+    return any(
+        value is primitive
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in _OF_JAX
+        for attribute, value in list(vars(module).items())
+        if attribute.endswith("_p")
+    )
