@@ -52,7 +52,7 @@ def unpack(words: Sequence[Any], number: int) -> Any:
 def first_of(words: Sequence[Any]) -> int | None:
     """Give the number of the first flag that is set, after the run."""
     for index, word in enumerate(words):
-        value = int(word)
+        value = int(np.asarray(word))  # the number itself takes longer
         if value:
             return index * WIDTH + (value & -value).bit_length() - 1
     return None

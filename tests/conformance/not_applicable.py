@@ -30,6 +30,20 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         JAX,
         "expects that products became calls of a BLAS; XLA compiles products itself",
     ),
+    (
+        "tests/tensor/test_basic.py::test_join_inplace",
+        BOTH,
+        "expects that a result is the argument itself; results share no memory with arguments",
+    ),
+    (
+        "tests/tensor/test_basic.py::TestAlloc::test_alloc_constant_folding",
+        JAX,
+        "expects two nodes in the rewritten graph of which one is left out here",
+    ),
+    *(
+        (f"tests/tensor/test_basic.py::{name}", BOTH, "gives None for an array, an error here")
+        for name in ("test_eye", "TestTriangle::test_tri")
+    ),
     *(
         (f"tests/link/numba/{name}", NUMBA, reason)
         for names, reason in (
