@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from types import FunctionType
 from typing import Any
 
@@ -20,7 +20,8 @@ from fixed_modes.jax.late import LATE
 from fixed_modes.jax.scalar import scalar_lower
 
 _OWN = ("aesara", "fixed_modes")
-_OF_JAX = ("jax", "jaxlib", "fixed_modes")
+# With what JAX's decorators are made of.
+_OF_JAX = ("jax", "jaxlib", "fixed_modes", "contextlib", "functools")
 # A function that makes a rule of a function that makes a rule.
 _DEPTH = 4
 _LOADED_LATE = frozenset(name for names in LATE.values() for name in names)
@@ -56,7 +57,7 @@ def check_conversions() -> None:
 def _home(function: Any) -> str:
     """Name the module that a function was made in."""
     # Not `__module__`: decorators write into that what they please.
-    return str(function.__globals__["__name__"]) if isinstance(function, FunctionType) else ""
+    return function.__globals__.get("__name__", "") if isinstance(function, FunctionType) else ""
 
 
 def _foreign(kind: type, function: Any) -> Undescribable:
@@ -71,12 +72,31 @@ def _check_rules() -> None:
         tables = [mlir._lowerings, mlir._platform_specific_lowerings["cpu"]]
     except (ImportError, AttributeError, KeyError) as exc:
         raise Undescribable("a JAX that keeps its rules elsewhere") from exc
-    for table in (*tables, batching.primitive_batchers):
-        for primitive, rule in list(table.items()):
-            for function in _functions(getattr(rule, "rule", rule), _DEPTH):
-                package = function.__globals__.get("__name__", "").partition(".")[0]
-                if package not in _OF_JAX and _is_of_jax(primitive):
-                    raise Undescribable(f"a rule for {primitive} from {package}")
+    tables.append(batching.primitive_batchers)
+    foreign = frozenset(
+        primitive
+        for table in tables
+        for primitive, rule in list(table.items())
+        if not all(map(_is_of_jax, _functions(getattr(rule, "rule", rule), _DEPTH)))
+    )
+    # Those for primitives of their own are not used here.
+    if foreign:
+        _check_primitives(foreign)
+
+
+def _is_of_jax(function: FunctionType) -> bool:
+    return _home(function).partition(".")[0] in _OF_JAX
+
+
+@lru_cache(maxsize=8)
+def _check_primitives(primitives: frozenset[Any]) -> None:
+    """Look for primitives that a module of JAX has under the kind of name it gives them."""
+    identities = set(map(id, primitives))
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _OF_JAX:
+            for attribute, value in list(vars(module).items()):
+                if attribute.endswith("_p") and id(value) in identities:
+                    raise Undescribable(f"a rule of others for {value}")
 
 
 def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
@@ -98,14 +118,3 @@ def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
     for part in parts:
         if callable(part):
             yield from _functions(part, depth - 1)
-
-
-def _is_of_jax(primitive: Any) -> bool:
-    """Say whether a module of JAX has a primitive under the name that its primitives have."""
-    return any(
-        value is primitive
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in _OF_JAX
-        for attribute, value in list(vars(module).items())
-        if attribute.endswith("_p")
-    )
