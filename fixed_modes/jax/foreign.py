@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from contextlib import suppress
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -29,6 +30,8 @@ _LOADED_LATE = frozenset(name for names in LATE.values() for name in names)
 _OWN_TABLES: list[tuple[Any, dict[type, Any]]] = [
     (table, dict(table.registry)) for table in (jax_lower, scalar_lower)
 ]
+#: The primitives and rules that were looked at last, with nothing to be said against them.
+_last_rules: list[tuple[Any, Any]] = []
 
 
 def check_conversions() -> None:
@@ -73,23 +76,29 @@ def _check_rules() -> None:
     except (ImportError, AttributeError, KeyError) as exc:
         raise Undescribable("a JAX that keeps its rules elsewhere") from exc
     tables.append(batching.primitive_batchers)
-    foreign = frozenset(
+    rules = [item for table in tables for item in table.items()]
+    if len(rules) == len(_last_rules) and all(map(_are_same, rules, _last_rules)):
+        return
+    foreign = {
         primitive
-        for table in tables
-        for primitive, rule in list(table.items())
+        for primitive, rule in rules
         if not all(map(_is_of_jax, _functions(getattr(rule, "rule", rule), _DEPTH)))
-    )
+    }
     # Those for primitives of their own are not used here.
     if foreign:
         _check_primitives(foreign)
+    _last_rules[:] = rules
+
+
+def _are_same(rule: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    return rule[0] is other[0] and rule[1] is other[1]
 
 
 def _is_of_jax(function: FunctionType) -> bool:
     return _home(function).partition(".")[0] in _OF_JAX
 
 
-@lru_cache(maxsize=8)
-def _check_primitives(primitives: frozenset[Any]) -> None:
+def _check_primitives(primitives: set[Any]) -> None:
     """Look for primitives that a module of JAX has under the kind of name it gives them."""
     identities = set(map(id, primitives))
     for name, module in list(sys.modules.items()):
@@ -118,3 +127,8 @@ def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
     for part in parts:
         if callable(part):
             yield from _functions(part, depth - 1)
+
+
+# Now rather than in a first call; what is registered later is looked at then.
+with suppress(Undescribable):
+    _check_rules()
