@@ -285,3 +285,22 @@ log = _make("log", jnp.log, _log, lambda x, value: 1.0 / x, _from(32, 1 << 15))
 log1p = _make("log1p", jnp.log1p, _log1p, lambda x, value: 1.0 / (x + 1.0), _always)
 sin: Callable[[Any], Any] = _make("sin", jnp.sin, _sin, _slope_of_sin, _from(4))
 cos: Callable[[Any], Any] = _make("cos", jnp.cos, _cos, _slope_of_cos, _from(4))
+
+
+def exp2(x: Any) -> Any:
+    """Give ``2**x``; that of XLA rounds ``x log(2)``, which costs large results digits."""
+    x = jnp.asarray(x)
+    if x.dtype not in (np.float32, np.float64):
+        return jnp.exp2(x)
+    is_double = x.dtype == np.float64
+    integer, largest = (np.int64, 1100.0) if is_double else (np.int32, 160.0)
+    x = _limited(x, -largest, largest)
+    whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    # In two factors: 2**whole itself need not be a number of this type.
+    half = lax.floor(whole * 0.5)
+    result = exp((x - whole) * math.log(2.0))
+    for power in (half, whole - half):
+        bits = power.astype(integer) + np.array(BIAS if is_double else 127, integer)
+        shifted = lax.shift_left(bits, jnp.full_like(bits, MANTISSA if is_double else 23))
+        result = result * lax.bitcast_convert_type(shifted, x.dtype)
+    return result

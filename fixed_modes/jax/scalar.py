@@ -207,7 +207,7 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.Log10: jnp.log10,
     aes.Log1p: elementary.log1p,
     aes.Exp: elementary.exp,
-    aes.Exp2: jnp.exp2,
+    aes.Exp2: elementary.exp2,
     aes.Expm1: elementary.expm1,
     aes.Sqr: lambda x: x * x,
     aes.Sqrt: jnp.sqrt,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Callable
 
 import jax
@@ -71,8 +71,10 @@ class Origin:
             if variable in self.known:
                 key.write("known", str(position))
                 key.add(np.asarray(self.known[variable]))
-        key.add((self.settings.index_checks, self.settings.strict))
-        key.add(dict(sorted(self.settings.compile_options.items())))
+        for field in fields(self.settings):
+            value = getattr(self.settings, field.name)
+            key.write("setting", field.name)
+            key.add(dict(sorted(value.items())) if isinstance(value, Mapping) else value)
 
 
 class UntracedJit(StoredJit):

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from aesara.graph.basic import Apply
 from aesara.graph.fg import FunctionGraph
+from aesara.scalar.basic import ScalarType
 from aesara.tensor.type import TensorType
 from numba.core.errors import NumbaError
 
@@ -52,6 +53,11 @@ class CompiledGraph:
         self._findings = Findings()
         self._variants: list[Variant] = []
         self._general_or_none: Variant | None = None
+        self._scalars = [
+            (position, np.dtype(out.type.dtype).type)
+            for position, out in enumerate(fgraph.outputs)
+            if isinstance(out.type, ScalarType)
+        ]
         if not is_converted:
             # What can't be converted shows now, and not at the first call.
             _ = self._general
@@ -110,6 +116,11 @@ class CompiledGraph:
             if error[0]:
                 raise variant.error_at_site(error) from exc
             raise
+        if self._scalars:
+            # Numba gives numbers of Python, which have no dtype.
+            outputs = list(outputs)
+            for position, make in self._scalars:
+                outputs[position] = make(outputs[position])
         return () if outputs is None else outputs
 
     def _new_variant(self, inputs: tuple[Any, ...]) -> tuple[Variant, np.ndarray]:

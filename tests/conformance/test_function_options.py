@@ -307,3 +307,12 @@ def test_an_unused_input_of_any_kind(mode):
     a, x = generic("a"), at.dvector("x")
     f = aesara.function([a, x], x * 2.0, mode=mode, on_unused_input="ignore")
     np.testing.assert_array_equal(f("text", [1.0, 2.0]), [2.0, 4.0])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "complex64"])
+def test_results_of_scalar_types_are_numbers_of_numpy(mode, dtype):
+    number, array = aesara.scalar.ScalarType(dtype)("number"), at.scalar("array", dtype=dtype)
+    outputs = [number, aesara.scalar.identity(number), at.scalar_from_tensor(array)]
+    results = aesara.function([number, array], outputs, mode=mode)(1, np.ones((), dtype))
+    for result in results:
+        assert (type(result), result) == (np.dtype(dtype).type, 1)

@@ -16,6 +16,7 @@ from tests.precision import arguments, units_apart
 #: error that is allowed, in units in the last place.
 FUNCTIONS: dict[str, tuple[Any, Any, float]] = {
     "exp": (at.exp, np.exp, 2.0),
+    "exp2": (at.exp2, np.exp2, 2.0),
     "expm1": (at.expm1, np.expm1, 3.0),
     "log": (at.log, np.log, 1.0),
     "log1p": (at.log1p, np.log1p, 1.5),
@@ -89,6 +90,16 @@ def test_scalars_and_single_precision_agree(name: str) -> None:
         np.testing.assert_allclose(of_scalar, exact(value), rtol=1e-15)
         assert of_single.dtype == np.float32
         np.testing.assert_allclose(of_single[:, 0], exact(values), rtol=2e-6)
+
+
+def test_powers_of_two_are_exact_in_both_precisions() -> None:
+    double, single = at.dvector("double"), at.fvector("single")
+    f = aesara.function([double, single], [at.exp2(double), at.exp2(single)], mode="JAX_FIXED")
+    exponents, short = np.arange(-1022.0, 1026.0), np.arange(-126, 130, dtype="float32")
+    of_double, of_single = f(exponents, short)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(of_double, np.ldexp(1.0, exponents.astype(int)))
+        np.testing.assert_array_equal(of_single, np.ldexp(np.float32(1), short.astype(int)))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
