@@ -313,6 +313,20 @@ def cache(
     click.echo(table_of(results, workers, machine.describe()["cores"]))
 
 
+@cli.command()
+@click.option("--steps", type=click.IntRange(min=1), default=100_000, show_default=True)
+@click.option("--calls", type=click.IntRange(min=1), default=100, show_default=True)
+def checks(steps: int, calls: int) -> None:
+    """Measure loops with and without index checks, in nanoseconds a step."""
+    from benchmarks.checks import costs
+
+    click.echo("| mode | loop | without | with | ratio |\n| :-- | :-- | --: | --: | --: |")
+    for mode in ("NUMBA_FIXED", "JAX_FIXED"):
+        for cost in costs(mode, steps, calls):
+            numbers = f"{cost.without:.2f} | {cost.checked:.2f} | {cost.ratio:.3f}"
+            click.echo(f"| {mode} | {cost.name} | {numbers} |")
+
+
 def _shown(ratio: float | None) -> str:
     return "failed" if ratio is None else f"{ratio:.3g}"
 

@@ -321,3 +321,36 @@ def test_numba_source_is_what_tracebacks_show():
     compile(source, "generated", "exec")
     with pytest.raises(TypeError, match="not compiled with the mode NUMBA_FIXED"):
         fixed_modes.numba_source(aesara.function([x], x * 2, mode="FAST_COMPILE"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_of_arange_are_numpy_s(dtype):
+    bounds = [at.scalar(name, dtype=dtype) for name in ("start", "stop", "step")]
+    f = aesara.function(bounds, at.arange(*bounds, dtype=dtype), mode="NUMBA_FIXED")
+    cases = [
+        *[(0, 5, 1), (-5, 1.1, 1.2), (1.3, 2, -2.1), (10, 2, 2), (10, 2, -0.7), (3, 3, 1)],
+        *[(0, 5, np.inf), (0, -5, np.inf), (1e30, 1.5e30, 1e29), (0.1, 90, 0.1), (1, 1.05, 0.1)],
+    ]
+    for case in cases:
+        values = [np.asarray(bound, dtype) for bound in case]
+        expected = np.arange(*(v.item() for v in values), dtype=dtype)
+        result = f(*values)
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected, err_msg=str(case))
+    for case, words in (
+        ((0, np.inf, 1), "Maximum"), ((0, 1e30, 1e-5), "Maximum"), ((0, np.nan, 1), "length"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            f(*(np.asarray(bound, dtype) for bound in case))
+
+
+def test_arange_of_integers_and_floats():
+    n, x = at.iscalar("n"), at.dscalar("x")
+    graphs = [at.arange(n, x), at.arange(x), at.arange(0, n, x), at.arange(n, dtype="float32")]
+    f = aesara.function([n, x], graphs, mode="NUMBA_FIXED")
+    expected = [np.arange(2, 7.5), np.arange(7.5), np.arange(0, 2, 7.5), np.arange(2, dtype="f4")]
+    for result, wanted in zip(f(2, 7.5), expected):
+        assert result.dtype == wanted.dtype
+        np.testing.assert_array_equal(result, wanted)
+    with pytest.raises(ZeroDivisionError):
+        f(2, 0.0)
