@@ -304,3 +304,24 @@ def exp2(x: Any) -> Any:
         shifted = lax.shift_left(bits, jnp.full_like(bits, MANTISSA if is_double else 23))
         result = result * lax.bitcast_convert_type(shifted, x.dtype)
     return result
+
+
+@jax.custom_jvp
+def cosh(x: Any) -> Any:
+    """Give the hyperbolic cosine; XLA adds ``log(0.5)`` to `x`, which is then rounded."""
+    root = exp(x * 0.5)  # its square, but not half of it, may be too large
+    return 0.5 * root * root + 0.5 / root / root
+
+
+@jax.custom_jvp
+def sinh(x: Any) -> Any:
+    """Give the hyperbolic sine."""
+    is_small = lax.abs(x) < 1.0
+    tail = expm1(lax.select(is_small, x, jnp.full_like(x, 0.5)))
+    root = exp(x * 0.5)
+    large = 0.5 * root * root - 0.5 / root / root
+    return lax.select(is_small, 0.5 * (tail + tail / (tail + 1.0)), large)
+
+
+cosh.defjvps(lambda tangent, value, x: tangent * sinh(x))
+sinh.defjvps(lambda tangent, value, x: tangent * cosh(x))

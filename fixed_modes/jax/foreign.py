@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -20,7 +21,8 @@ from fixed_modes.jax.late import LATE
 from fixed_modes.jax.scalar import scalar_lower
 
 _OWN = ("aesara", "fixed_modes")
-_OF_JAX = ("jax", "jaxlib", "fixed_modes")
+# With what JAX's decorators are made of.
+_OF_JAX = ("jax", "jaxlib", "fixed_modes", "contextlib", "functools")
 # A function that makes a rule of a function that makes a rule.
 _DEPTH = 4
 _LOADED_LATE = frozenset(name for names in LATE.values() for name in names)
@@ -28,6 +30,8 @@ _LOADED_LATE = frozenset(name for names in LATE.values() for name in names)
 _OWN_TABLES: list[tuple[Any, dict[type, Any]]] = [
     (table, dict(table.registry)) for table in (jax_lower, scalar_lower)
 ]
+#: The primitives and rules that were looked at last, with nothing to be said against them.
+_last_rules: list[tuple[Any, Any]] = []
 
 
 def check_conversions() -> None:
@@ -56,7 +60,7 @@ def check_conversions() -> None:
 def _home(function: Any) -> str:
     """Name the module that a function was made in."""
     # Not `__module__`: decorators write into that what they please.
-    return str(function.__globals__["__name__"]) if isinstance(function, FunctionType) else ""
+    return function.__globals__.get("__name__", "") if isinstance(function, FunctionType) else ""
 
 
 def _foreign(kind: type, function: Any) -> Undescribable:
@@ -71,12 +75,37 @@ def _check_rules() -> None:
         tables = [mlir._lowerings, mlir._platform_specific_lowerings["cpu"]]
     except (ImportError, AttributeError, KeyError) as exc:
         raise Undescribable("a JAX that keeps its rules elsewhere") from exc
-    for table in (*tables, batching.primitive_batchers):
-        for primitive, rule in list(table.items()):
-            for function in _functions(getattr(rule, "rule", rule), _DEPTH):
-                package = function.__globals__.get("__name__", "").partition(".")[0]
-                if package not in _OF_JAX and _is_of_jax(primitive):
-                    raise Undescribable(f"a rule for {primitive} from {package}")
+    tables.append(batching.primitive_batchers)
+    rules = [item for table in tables for item in table.items()]
+    if len(rules) == len(_last_rules) and all(map(_are_same, rules, _last_rules)):
+        return
+    foreign = {
+        primitive
+        for primitive, rule in rules
+        if not all(map(_is_of_jax, _functions(getattr(rule, "rule", rule), _DEPTH)))
+    }
+    # Those for primitives of their own are not used here.
+    if foreign:
+        _check_primitives(foreign)
+    _last_rules[:] = rules
+
+
+def _are_same(rule: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    return rule[0] is other[0] and rule[1] is other[1]
+
+
+def _is_of_jax(function: FunctionType) -> bool:
+    return _home(function).partition(".")[0] in _OF_JAX
+
+
+def _check_primitives(primitives: set[Any]) -> None:
+    """Look for primitives that a module of JAX has under the kind of name it gives them."""
+    identities = set(map(id, primitives))
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _OF_JAX:
+            for attribute, value in list(vars(module).items()):
+                if attribute.endswith("_p") and id(value) in identities:
+                    raise Undescribable(f"a rule of others for {value}")
 
 
 def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
@@ -100,12 +129,6 @@ def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
             yield from _functions(part, depth - 1)
 
 
-def _is_of_jax(primitive: Any) -> bool:
-    """Say whether a module of JAX has a primitive under the name that its primitives have."""
-    return any(
-        value is primitive
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in _OF_JAX
-        for attribute, value in list(vars(module).items())
-        if attribute.endswith("_p")
-    )
+# Now rather than in a first call; what is registered later is looked at then.
+with suppress(Undescribable):
+    _check_rules()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from aesara.graph.basic import Apply, Constant, Variable
 
@@ -26,7 +27,7 @@ class GraphNames:
     def __init__(
         self, identity: str, inputs: Sequence[Variable], outputs: Sequence[Variable]
     ) -> None:
-        self.identity, self.inputs, self.outputs = identity, inputs, outputs
+        self.identity, self.inputs, self.outputs = identity, list(inputs), list(outputs)
 
     def part(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> str:
         """Name what computes `outputs` from `inputs`, variables of the graph.
@@ -36,6 +37,8 @@ class GraphNames:
         Undescribable
             If one is not of this graph.
         """
+        if list(inputs) == self.inputs and list(outputs) == self.outputs:
+            return f"{self.identity} whole"
         key = Key()
         numbers, wiring = self._numbered
         key.write("part of a graph", self.identity, wiring)
@@ -59,14 +62,14 @@ class GraphNames:
         for variable in self.inputs:
             numbers.setdefault(variable, len(numbers))
         # Equal graphs have the same: this is for what was noted after they were compared.
-        wiring = hashlib.sha256()
+        wiring: list[Any] = []
         for node in nodes_in_order(self.outputs, self.inputs):
-            for variable in (*node.inputs, *node.outputs):
+            places = [numbers.setdefault(variable, len(numbers)) for variable in node.inputs]
+            for variable in node.outputs:
                 numbers.setdefault(variable, len(numbers))
-            places = [numbers[variable] for variable in node.inputs]
-            wiring.update(f"{type(node.op).__qualname__} {places} {len(node.outputs)}\n".encode())
+            wiring.append((type(node.op).__qualname__, places, len(node.outputs)))
         for variable in self.outputs:
             if isinstance(variable, Constant):
                 numbers.setdefault(variable, len(numbers))
-        wiring.update(f"{[numbers[variable] for variable in self.outputs]}".encode())
-        return numbers, wiring.hexdigest()
+        wiring.append([numbers[variable] for variable in self.outputs])
+        return numbers, hashlib.sha256(repr(wiring).encode()).hexdigest()

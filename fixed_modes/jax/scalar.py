@@ -102,6 +102,14 @@ def _product(*factors: Any) -> Any:
     return functools.reduce(jnp.multiply, factors) if factors else jnp.ones(())
 
 
+def _real_or(function: Callable[[Any], Any], of_complex: Callable[[Any], Any]) -> Any:
+    def choose(x: Any) -> Any:
+        x = jnp.asarray(x)
+        return (of_complex if x.dtype.kind == "c" else function)(x)
+
+    return choose
+
+
 def _round_half_away(x: Any) -> Any:
     return jnp.where(x >= 0, jnp.floor(x + 0.5), jnp.ceil(x - 0.5))
 
@@ -220,9 +228,9 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.Tan: jnp.tan,
     aes.ArcTan: jnp.arctan,
     aes.ArcTan2: jnp.arctan2,
-    aes.Cosh: jnp.cosh,
+    aes.Cosh: _real_or(elementary.cosh, jnp.cosh),
     aes.ArcCosh: jnp.arccosh,
-    aes.Sinh: jnp.sinh,
+    aes.Sinh: _real_or(elementary.sinh, jnp.sinh),
     aes.ArcSinh: jnp.arcsinh,
     aes.Tanh: elementary.tanh,
     aes.ArcTanh: jnp.arctanh,

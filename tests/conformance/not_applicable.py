@@ -40,11 +40,6 @@ REASONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         BOTH,
         "counts the nodes that FAST_RUN's rewrites leave; there is one less here",
     ),
-    (
-        "tests/tensor/test_basic.py::TestChoose::test_numpy_compare_tuple[*]",
-        BOTH,
-        "takes warnings for errors; a list of arrays is made in Python here, with a warning",
-    ),
     *(
         (f"tests/link/numba/{name}", NUMBA, reason)
         for names, reason in (

@@ -21,6 +21,8 @@ FUNCTIONS: dict[str, tuple[Any, Any, float]] = {
     "log": (at.log, np.log, 1.0),
     "log1p": (at.log1p, np.log1p, 1.5),
     "tanh": (at.tanh, np.tanh, 3.0),
+    "cosh": (at.cosh, np.cosh, 4.0),
+    "sinh": (at.sinh, np.sinh, 4.0),
     "sigmoid": (at.sigmoid, lambda x: 1 / (1 + np.exp(-x)), 3.0),
     "sin": (at.sin, np.sin, 1.5),
     "cos": (at.cos, np.cos, 1.5),
@@ -90,6 +92,16 @@ def test_scalars_and_single_precision_agree(name: str) -> None:
         np.testing.assert_allclose(of_scalar, exact(value), rtol=1e-15)
         assert of_single.dtype == np.float32
         np.testing.assert_allclose(of_single[:, 0], exact(values), rtol=2e-6)
+
+
+def test_large_results_in_single_precision() -> None:
+    x = at.fvector("x")
+    values = np.array([-88.5, -63.0, -20.3, 7.7, 44.1, 88.0, 89.1], "float32")
+    for symbolic, exact in ((at.cosh, np.cosh), (at.sinh, np.sinh), (at.exp2, np.exp2)):
+        result = aesara.function([x], symbolic(x), mode="JAX_FIXED")(values)
+        expected = exact(values.astype("float64"))
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, expected, rtol=5e-7)
 
 
 def test_powers_of_two_are_exact_in_both_precisions() -> None:

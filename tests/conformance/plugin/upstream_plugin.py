@@ -120,6 +120,10 @@ def pytest_runtest_call(item: pytest.Item) -> Any:
     def stop(*_: Any) -> None:
         raise TestTimeout(f"more than {_timeout:g} s")
 
+    from fixed_modes.errors import FixedModesWarning
+
+    # Some files take warnings for errors; that an op runs in Python is none.
+    warnings.filterwarnings("ignore", category=FixedModesWarning)
     # Seconds of computing: others may keep the machine busy.
     previous = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, _timeout)
