@@ -291,7 +291,7 @@ def run_scan(loop: Loop) -> list[Any]:
     steps = loop.static_steps or 0
     words, known = loop.frame.checks.pack(), len(loop.frame.checks.failed)
     carry, (left, stacked), words = scan_ahead.scan(
-        body, carry, entering, draws, steps, words, known
+        body, carry, entering, draws, steps, words, known, loop.frame.outer is None
     )
     loop.report(words)
     kept, windows, states = carry

@@ -37,6 +37,7 @@ def scan(
     steps: int,
     words: Sequence[Any] = (),
     known: int = 0,
+    is_outermost: bool = False,
 ) -> tuple[Any, Any, list[Any]]:
     """Do what `lax.scan` does, with some of the work done ahead of it.
 
@@ -55,6 +56,8 @@ def scan(
         The number of steps.
     words, known
         Bits of `known` flags, see `fixed_modes.jax.flag_words`.
+    is_outermost
+        Whether this is no step of another loop, which might be vector code as a whole.
 
     Returns
     -------
@@ -66,7 +69,7 @@ def scan(
     flat = flatten(body, carry, (rows, shapes))
     if flat is None:
         return _plain(body, carry, entering, draws, steps, words, known)
-    loop = _Ahead(flat, len(_leaves(carry)), len(_leaves(shapes)), known)
+    loop = _Ahead(flat, len(_leaves(carry)), len(_leaves(shapes)), known, is_outermost)
     return loop.run(carry, entering, draws, steps, words)
 
 
@@ -93,11 +96,14 @@ def _plain(
 class _Ahead:
     """A loop in parts."""
 
-    def __init__(self, flat: FlatFunction, n_carry: int, n_keys: int, known: int) -> None:
+    def __init__(
+        self, flat: FlatFunction, n_carry: int, n_keys: int, known: int, is_outermost: bool
+    ) -> None:
         flat, self.sums = push_out_sums(flat, n_carry, n_keys)
         tree = jax.tree_util.tree_unflatten(flat.structure, flat.outputs)
         n_flags = len(tree[2])
         self.flat, self.n_keys, self.known = flat, n_keys, known
+        self.is_outermost = is_outermost
         self.outputs, self.flags = tree[:2], tree[2]
         self.split = split_step(flat, n_carry, n_keys, n_flags)
         self.carried = flat.inputs[:n_carry]
@@ -227,7 +233,7 @@ class _Ahead:
             return jax.vmap(flags, axis_size=len(part[0]) if part else steps)(list(part))
 
         arrays = [rows[slot] for slot in slots]
-        if arrays and all(is_plain(operation) for operation in operations):
+        if self.is_outermost and arrays and all(map(is_plain, operations)):
             return any_true(test, arrays, steps)
         return [flag.any() for flag in test(arrays)]
 

@@ -109,7 +109,8 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     That is everything if the steps depend on nothing but what they read, and
     contain no loops; else what comes from the keys, and what is dear, where it
     depends on nothing that the loop computes.  Checks of indices and the like stay in
-    the loop: XLA starts a thread for a vector of them, which takes longer.
+    the loop: there they cost less, since the words of flags are then in use all the time,
+    see `fixed_modes.jax.flag_words`.
 
     Parameters
     ----------

@@ -175,3 +175,20 @@ def test_batches_of_reads_and_writes_at_traced_places():
         slope[place, 1:3] = 0
         np.testing.assert_array_equal(gradient, slope)
         np.testing.assert_array_equal(other, slope)
+
+
+def test_bad_index_in_a_map_of_maps():
+    x, i = at.dvector("x"), at.lmatrix("i")
+
+    def row(i, x):
+        return aesara.scan(lambda i, x: 2 * x[i], sequences=[i], non_sequences=[x])[0]
+
+    out, _ = aesara.scan(row, sequences=[i], non_sequences=[x])
+    f = aesara.function([x, i], out, mode="JAX_FIXED")
+    values = np.linspace(0, 1, 7)
+    places = np.arange(3 * (LEAST + 5)).reshape(3, -1) % 14 - 7
+    np.testing.assert_array_equal(f(values, places), 2 * values[places])
+    for place in ((0, 0), (1, LEAST), (2, LEAST + 4)):
+        bad = places.copy()
+        bad[place] = 7
+        assert_raises_of(f, (values, bad), 7)
