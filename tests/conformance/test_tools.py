@@ -74,6 +74,22 @@ def test_errors_for_rows_that_no_step_has_made_are_told_from_others(message, is_
     assert not _is_about_rows_of_no_step(TypeError(message))
 
 
+def test_a_loop_without_a_step_leaves_a_shared_variable_as_it_was():
+    body = """\
+def build(scan_mode):
+    x = at.TensorType("float64", (None,))("x")
+    kept = aesara.shared(np.array([3.0, 4.0]), name="kept")
+    trace, updates = aesara.scan(lambda x: (x, {kept: kept * x}), [x], mode=scan_mode)
+    return [x], [trace], updates, [kept]
+
+
+def arguments():
+    return [np.zeros(0)]
+"""
+    assert check(Program(body), "JAX_FIXED") == "a shared variable after no step"
+    assert check(Program(body.replace("zeros(0)", "full(2, 0.5)")), "JAX_FIXED") == "values"
+
+
 def test_failures_that_look_alike_are_written_a_few_times_only(tmp_path):
     campaign = Campaign("JAX_FIXED", tmp_path, patience=1.0)
     for n in range(SCRIPTS + 2):
