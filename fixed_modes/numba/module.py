@@ -216,10 +216,12 @@ def _run(code: CodeType, source: str, namespace: dict[str, Any]) -> Any:
     namespace["__name__"] = MODULE
     exec(code, namespace)
     for global_name, value in list(namespace.items()):
-        if isinstance(value, FunctionType) and value.__code__ in code.co_consts:
-            options = _OPTIONS if global_name == _FUNCTION else _OPTIONS_OF_SECTIONS
-            namespace[global_name] = numba.njit(**options)(value)
-    return namespace[_FUNCTION]
+        is_section = isinstance(value, FunctionType) and value.__code__ in code.co_consts
+        if is_section and global_name != _FUNCTION:
+            namespace[global_name] = numba.njit(**_OPTIONS_OF_SECTIONS)(value)
+    # Not into the namespace, which it refers to: it is to be freed with the last function
+    # that needs it, and not when cycles are looked for.
+    return numba.njit(**_OPTIONS)(namespace[_FUNCTION])
 
 
 def _write_inputs(fgraph: FunctionGraph, writer: Writer) -> list[str]:
