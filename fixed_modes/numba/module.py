@@ -143,7 +143,7 @@ class Variant:
     source
         The text of the generated module.
     constants
-        Arrays that the function gets after the inputs of the graph.
+        Arrays and generators that the function gets after the inputs of the graph.
     converted
         The nodes that are calls of Aesara's own conversions.
     """
