@@ -53,6 +53,10 @@ def as_dtype(value: Any, dtype: Any) -> Any:
         value = value.real
     if value.dtype.kind == "f" and np.dtype(dtype).kind in "iu":
         return _truncated(value, np.dtype(dtype))
+    if value.dtype.kind == "b" and np.dtype(dtype).kind in "fc":
+        # XLA makes a choice between y and 0 of the product of a boolean and y, even where
+        # y is infinite or NaN; of the product of an integer it doesn't.
+        value = value.astype("int8")
     return value.astype(dtype)
 
 

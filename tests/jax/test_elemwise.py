@@ -260,3 +260,34 @@ def test_more_dimensions_than_numpy_allows_are_a_value_error():
             f(1.0)
     f = aesara.function([x], x.dimshuffle(("x",) * 32), mode="JAX_FIXED")
     assert f(2.5).shape == (1,) * 32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_false_times_what_is_not_finite_is_nan(dtype: str) -> None:
+    mask, y = at.tensor("bool", shape=(None,), name="mask"), at.vector("y", dtype=dtype)
+    real = at.dvector("x")
+    steps, _ = aesara.scan(lambda m, y: m * y, sequences=[mask, y])
+    outputs = [
+        mask * y,
+        at.cast(mask, dtype) * y,
+        at.cast(at.cast(mask, "int8"), dtype) * y,
+        at.cast(at.cast(mask, "float32"), dtype) * y,
+        (mask * y).sum(),
+        steps,
+        (real > 0) * at.log(real),
+        at.dot(real > 0, at.log(real)),
+    ]
+    f = aesara.function([mask, y, real], outputs, mode="JAX_FIXED")
+    masks = np.array([True, False, False, False, True])
+    ys = np.array([np.inf, -np.inf, np.nan, 2.0, -3.0]).astype(dtype)
+    reals = np.array([1.0, 0.0])
+    *products, total, in_steps, of_log, dot = f(masks, ys, reals)
+    with np.errstate(invalid="ignore"):
+        # A complex infinity times a real number is not the same everywhere.
+        wanted = ys[1:] * masks[1:] if dtype == "complex128" else ys * masks
+    for product in (*products, in_steps):
+        np.testing.assert_array_equal(np.isnan(product[-len(wanted) :]), np.isnan(wanted))
+        np.testing.assert_array_equal(product[-2:], wanted[-2:])
+    assert np.isnan(total)
+    np.testing.assert_array_equal(of_log, [0.0, np.nan])
+    assert np.isnan(dot)
