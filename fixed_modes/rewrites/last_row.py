@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aesara.tensor as at
+import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable, ancestors
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import node_rewriter
@@ -45,14 +46,21 @@ def read_last_row(fgraph: FunctionGraph, node: Apply) -> Any:
         return False
     replacements: dict[Variable, Variable] = {}
     for output, n_initial, _, _ in _states(node):
-        clients = [client for client, _ in fgraph.clients[output]]
-        if not all(_skips_initial_rows(client, n_initial) for client in clients):
-            continue
-        readers = [reader for c in clients for reader, _ in fgraph.clients[c.outputs[0]]]
-        if all(map(_reads_last_row, readers)):
-            new = {reader.outputs[0]: _indexed_alike(reader, output) for reader in readers}
-            replacements.update(new)
+        readers = _readers_after_initial_rows(fgraph, output, 0, n_initial)
+        new = {reader.outputs[0]: _indexed_alike(reader, output) for reader in readers}
+        replacements.update(new)
     return replacements or False
+
+
+def _readers_after_initial_rows(
+    fgraph: FunctionGraph, output: Variable, least: int, most: int
+) -> list[Apply]:
+    """List the nodes that take ``trace[n:][-1]``; none if anything else is read of a trace."""
+    clients = [client for client, _ in fgraph.clients[output]]
+    if not all(_skips_rows(client, least, most) for client in clients):
+        return []
+    readers = [reader for c in clients for reader, _ in fgraph.clients[c.outputs[0]]]
+    return readers if all(map(_reads_last_row, readers)) else []
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,21 @@ def last_rows_read(fgraph: FunctionGraph, node: Apply) -> list[LastRow]:
     return found
 
 
+def last_rows_in_place(fgraph: FunctionGraph, node: Apply) -> dict[int, LastRow]:
+    """Find states of which only ``trace[n:][-1]`` is read, and which a step may change in place.
+
+    Returns
+    -------
+    They, by the positions of the outputs of the scan.
+    """
+    found = {}
+    for output, n_initial, oldest, result in _states(node):
+        readers = _readers_after_initial_rows(fgraph, output, n_initial, n_initial)
+        if readers and _may_be_in_place(result, oldest):
+            found[node.outputs.index(output)] = LastRow(readers, n_initial, True)
+    return found
+
+
 def _may_be_in_place(result: Variable, state: Variable) -> bool:
     """Say whether a step computes `result` from a state element by element, or changes parts."""
     if result is state:
@@ -119,23 +142,33 @@ def shorten(scan: Apply, position: int, n_rows: int) -> bool:
     -------
     Whether the buffer is one that an allocation and the initial rows make.
     """
+    shorter = first_rows(scan.inputs[position], n_rows)
+    if shorter is not None:
+        scan.inputs[position] = shorter
+    return shorter is not None
+
+
+def first_rows(buffer: Variable, n_rows: int) -> Variable | None:
+    """Give a buffer of so many rows, which are all initial ones.
+
+    Returns
+    -------
+    It, or None if the buffer is not one that an allocation and the initial rows make.
+    """
     rows = at.constant(n_rows, dtype="int64")
-    buffer = _whole(scan.inputs[position])
+    buffer = _whole(buffer)
     owner = buffer.owner
     if owner is not None and isinstance(owner.op, Alloc):
         value, _, *lengths = owner.inputs
-        if value.type.ndim > len(lengths) and not value.type.broadcastable[0]:
-            return False
-        scan.inputs[position] = owner.op(value, rows, *lengths)
-        return True
+        varies = value.type.ndim > len(lengths) and not value.type.broadcastable[0]
+        return None if varies else owner.op(value, rows, *lengths)
     if owner is None or not isinstance(owner.op, IncSubtensor) or not owner.op.set_instead_of_inc:
-        return False
+        return None
     empty, initial, *places = owner.inputs
     if not _is_start(owner) or empty.owner is None or not isinstance(empty.owner.op, AllocEmpty):
-        return False
+        return None
     _, *lengths = empty.owner.inputs
-    scan.inputs[position] = owner.op(empty.owner.op(rows, *lengths), initial, *places)
-    return True
+    return owner.op(empty.owner.op(rows, *lengths), initial, *places)
 
 
 def _whole(buffer: Variable) -> Variable:
@@ -167,6 +200,17 @@ def row_after_steps(trace: Variable, state: LastRow, n_steps: Variable) -> dict[
     }
 
 
+def last_row_of_initial(
+    trace: Variable, state: LastRow, n_steps: Variable
+) -> dict[Variable, Variable]:
+    """Give the same for a trace of the initial rows alone; without a step it is an IndexError."""
+    row = at.switch(at.gt(n_steps, 0), np.int64(-1), np.int64(state.n_initial))
+    index = at.scalar_from_tensor(at.cast(row, "int64"))
+    return {
+        reader.outputs[0]: reader.op(trace, index, *reader.inputs[2:]) for reader in state.readers
+    }
+
+
 def _states(node: Apply) -> Iterator[tuple[Variable, int, Variable, Variable]]:
     """Give the outer output, the number of initial rows, the oldest tap and the new state."""
     op, info = node.op, node.op.info
@@ -187,14 +231,14 @@ def _may_take_a_step(n_steps: Variable) -> bool:
         return True
 
 
-def _skips_initial_rows(client: Apply | str, n_initial: int) -> bool:
+def _skips_rows(client: Apply | str, least: int, most: int) -> bool:
     if isinstance(client, str) or not isinstance(client.op, Subtensor):
         return False
     (rows, *others) = get_idx_list(client.inputs, client.op.idx_list)
     if others or not isinstance(rows, slice) or rows.stop is not None:
         return False
     start, step = _integer(rows.start), _integer(rows.step)
-    return start is not None and 0 <= start <= n_initial and step in (None, 1)
+    return start is not None and least <= start <= most and step in (None, 1)
 
 
 def _reads_last_row(client: Apply | str) -> bool:

@@ -5,8 +5,9 @@ does not know before it has run: all its buffers are as long as the bound.  Indi
 that count from the end need no length: ``trace[-1]`` is the last row of a buffer of
 one row as well as of a full one.
 
-A buffer here always has room for one step at least, and one step always fills it,
-so that "as long as the steps that were done" and "as long as the buffer" never differ.
+A buffer here always has room for one step at least, and one step always fills it, or
+it has the initial rows alone and a step changes them, so that "as long as the steps that
+were done" and "as long as the buffer" never differ.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from aesara.scan.utils import compress_outs, scan_can_remove_outs
 from aesara.tensor.basic import AllocEmpty
 from aesara.tensor.subtensor import IncSubtensor, Subtensor, get_idx_list
 
+from fixed_modes.rewrites.last_row import first_rows, last_row_of_initial, last_rows_in_place
+
 
 @node_rewriter([Scan])
 def keep_last_rows(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -34,13 +37,14 @@ def keep_last_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     op, info = node.op, node.op.info
     if not info.as_while:
         return False
-    first_rows = [
+    starts = [
         *([-min(taps) for taps in info.mit_sot_in_slices]),
         *([-min(taps) for taps in info.sit_sot_in_slices]),
         *([0] * info.n_nit_sot),
     ]
+    in_place = last_rows_in_place(fgraph, node)
     needed: dict[int, int] = {}
-    for index, first_row in enumerate(first_rows, start=info.n_mit_mot):
+    for index, first_row in enumerate(starts, start=info.n_mit_mot):
         rows = rows_from_the_end(fgraph, node.outputs[index])
         if rows is not None and rows <= first_row + 1:
             needed[index] = first_row + 1
@@ -49,6 +53,11 @@ def keep_last_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     inputs = list(node.inputs)
     for index, rows in needed.items():
         position = _outer_input(op, index)
+        shorter = first_rows(inputs[position], rows - 1) if index in in_place else None
+        if shorter is not None:
+            inputs[position] = shorter
+            continue
+        in_place.pop(index, None)
         is_mapped = index >= info.n_mit_mot + info.n_mit_sot + info.n_sit_sot
         shorten = _minimum if is_mapped else _first_rows
         inputs[position] = shorten(inputs[position], rows)
@@ -73,6 +82,8 @@ def keep_last_rows(fgraph: FunctionGraph, node: Apply) -> Any:
         for index, output in enumerate(node.outputs)
         if index not in removable
     }
+    for index, state in in_place.items():
+        replacements.update(last_row_of_initial(outputs[places[index]], state, inputs[0]))
     replacements["remove"] = [node]
     return replacements
 
