@@ -79,17 +79,20 @@ class Key:
         Undescribable
             If the value, or one inside it, has no exact description.
         """
-        if type(value) in _SIMPLE:
+        kind = type(value)
+        if kind in _SIMPLE:
             self._items.append(value)
+        elif (kind is tuple or kind is list) and _SIMPLE.issuperset(map(type, value)):
+            self._items.append((kind.__name__, len(value), *value))
         elif isinstance(value, (list, tuple, dict, set, frozenset)):
             with self._enter(value) as is_new:
                 if is_new:
                     self._add_container(value)
         elif isinstance(value, (np.ndarray, np.generic, np.dtype)):
             self._add_numpy(value)
-        elif type(value) is range:
+        elif kind is range:
             self.write("range", repr(value))
-        elif type(value) is slice:
+        elif kind is slice:
             self.write("slice")
             self._add_container((value.start, value.stop, value.step))
         elif any(outer is value for outer in self._inside):

@@ -14,6 +14,7 @@ import logging
 import os
 import pickle
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
@@ -33,7 +34,7 @@ _log = logging.getLogger("fixed_modes.cache")
 # Older ones can't serialise what they have compiled for the CPU.
 _OLDEST = (0, 4, 30)
 # Settings of JAX that say nothing about code.
-_HARMLESS = ("cache", "log", "traceback", "debug", "explain", "profil", "distributed")
+_HARMLESS = re.compile("cache|log|traceback|debug|explain|profil|distributed")
 _SIMPLE = (bool, int, float, str, type(None))
 # What Linux calls it, on x86 and on Arm.
 _PROCESSOR = (
@@ -201,7 +202,7 @@ def special_settings() -> list[str]:
 
 def _settings() -> list[tuple[str, Any]]:
     values = sorted(jax.config.values.items())
-    return [(name, v) for name, v in values if not any(word in name for word in _HARMLESS)]
+    return [(name, value) for name, value in values if not _HARMLESS.search(name)]
 
 
 def _processor() -> str:
