@@ -12,6 +12,8 @@ from aesara.tensor.type_other import NoneTypeT
 
 from fixed_modes.errors import explained, origin_of
 from fixed_modes.inner_graphs import compile_inner_graphs
+from fixed_modes.maker import compiling
+from fixed_modes.optional_inputs import optional_inputs, without_inputs
 from fixed_modes.rewrites.query import DEFAULT_REWRITES
 
 
@@ -66,6 +68,9 @@ class InnerGraphLinker(JITLinker):
             compute_map, order, input_storage, output_storage, storage_map
         )
         run = _naming_errors(thunks[0], fgraph, nodes[0] if nodes else None, storage_map)
+        optional = optional_inputs(fgraph)
+        if optional:
+            run = self._without_what_is_none(run, optional, input_storage, output_storage)
         run.jit_fn = jitted  # type: ignore[attr-defined]
         run.allow_gc = self.allow_gc  # type: ignore[attr-defined]
         run.storage_map = storage_map  # type: ignore[attr-defined]
@@ -79,6 +84,28 @@ class InnerGraphLinker(JITLinker):
             thunks,
             nodes,
         )
+
+    def _without_what_is_none(
+        self,
+        run: Callable[[], None],
+        optional: list[int],
+        input_storage: list[list[Any]],
+        output_storage: list[list[Any]],
+    ) -> Callable[[], None]:
+        """Make the function that runs the graph with, or without, its optional inputs."""
+        fgraph = self.fgraph
+        # By the positions of what is None.
+        thunks: dict[tuple[int, ...], Callable[[], None]] = {(): run}
+
+        def run_what_is_there(output_subset: Sequence[int] | None = None) -> None:
+            absent = tuple(i for i in optional if input_storage[i][0] is None)
+            if absent not in thunks:
+                with compiling:
+                    linker = self.accept(without_inputs(fgraph, absent))
+                    thunks[absent] = linker.make_all(input_storage, output_storage)[0]
+            thunks[absent]()
+
+        return run_what_is_there
 
     def finish(self, fgraph: FunctionGraph) -> bool:
         """Compile the inner graphs of a graph; says whether the back end can run it then.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
 from typing import Any
 
 from aesara.compile.function.types import FunctionMaker
 from aesara.graph.fg import FunctionGraph
 
 from fixed_modes.cache.graphs import RewrittenGraph
-from fixed_modes.cache.pause import garbage_left_alone
+from fixed_modes.cache.pause import garbage_left_alone, garbage_rarely_collected
 from fixed_modes.function import FixedFunction
 
 #: Held while a graph is rewritten and converted.  Both change flags of Aesara's for a
@@ -31,7 +30,7 @@ class FixedFunctionMaker(FunctionMaker):
     rewritten: RewrittenGraph | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        with compiling:
+        with compiling, garbage_rarely_collected():
             super().__init__(*args, **{"function_builder": FixedFunction, **kwargs})
             if self.rewritten is None:
                 return
@@ -68,7 +67,7 @@ class FixedFunctionMaker(FunctionMaker):
     def create(self, *args: Any, **kwargs: Any) -> Any:
         """Make the function, as `FunctionMaker` does."""
         is_loaded = self.rewritten is not None and self.rewritten.is_converted
-        with compiling, garbage_left_alone() if is_loaded else nullcontext():
+        with compiling, garbage_left_alone() if is_loaded else garbage_rarely_collected():
             function = super().create(*args, **kwargs)
             if self.rewritten is not None and self.rewritten.outcome.state == "waiting":
                 converted = getattr(function.vm, "jit_fn", None)

@@ -41,6 +41,10 @@ STEPS: dict[str, Step] = {
         _set(lib, s, slice(1, -1), s[2:] + s[:-2] - 2 * s[1:-1]),
         t,
     ],
+    "added to most of it": lambda lib, i, s, t: [
+        _set(lib, s, slice(1, -1), s[2:] - s[:-2], add=True),
+        _set(lib, t, slice(1, 4), i + 0.5, add=True),
+    ],
     "two elements": lambda lib, i, s, t: [
         _set(lib, _set(lib, s, i, s[0]), 0, s[i]),
         _set(lib, t, i, s[i]),

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
-from aesara.graph.basic import Variable
+from aesara.graph.basic import Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.scalar.basic import ScalarType
 from aesara.tensor.random.type import RandomType
@@ -74,6 +74,7 @@ class CompiledGraph:
         self.arrays = [index for index in arrays if index not in self.kept]
         self.scalars = [i for i in self.arrays if isinstance(fgraph.outputs[i].type, ScalarType)]
         self.generators = [i for i, v in outputs if isinstance(v.type, RandomType)]
+        self.constant_origins = _constant_generators(fgraph) if self.generators else {}
         names = GraphNames(identity, fgraph.inputs, fgraph.outputs) if identity else None
         self.graph = SegmentedGraph(fgraph.inputs, fgraph.outputs, settings, names)
         # Most inputs are arrays, which JAX takes as they are.
@@ -100,7 +101,7 @@ class CompiledGraph:
             return self._run(values)
 
     def _run(self, values: Sequence[Any]) -> list[Any]:
-        origins: dict[bytes, NumPyRNG] = {}
+        origins = dict(self.constant_origins)
         args = list(values)
         for index in self.needed:
             # Aesara lets it pass, and JAX would take it for nan.
@@ -127,6 +128,16 @@ class CompiledGraph:
 
 def _cut(value: Any) -> Any:
     return value.cut(int(value.length)) if isinstance(value, PaddedTrace) else value
+
+
+def _constant_generators(fgraph: FunctionGraph) -> dict[bytes, NumPyRNG]:
+    """Give the generators that the graph holds, by the bytes of their keys."""
+    read = [variable for node in fgraph.apply_nodes for variable in node.inputs]
+    return {
+        key_from_rng(variable.data).data.tobytes(): variable.data
+        for variable in (*read, *fgraph.outputs)
+        if isinstance(variable, Constant) and isinstance(variable.type, RandomType)
+    }
 
 
 def _conversion(variable: Variable, fgraph: FunctionGraph) -> Conversion:

@@ -38,6 +38,19 @@ def in_floats(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else x.astype("float64")
 
 
+def in_double(x: Any) -> Any:
+    """Give a matrix in double precision, in which `numpy.linalg` computes in any case."""
+    x = jnp.asarray(x)
+    return x.astype("complex128" if x.dtype.kind == "c" else "float64")
+
+
+def _rounded(results: list[Any], *matrices: Any) -> list[Any]:
+    """Give results of double precision in single, where all matrices are of that."""
+    if any(jnp.asarray(x).dtype not in ("float32", "complex64") for x in matrices):
+        return results
+    return [r.astype("complex64" if r.dtype.kind == "c" else "float32") for r in results]
+
+
 def solve_general(a: Any, b: Any, frame: Frame) -> Any:
     """Solve ``a @ x = b``; a singular matrix raises after the run."""
     refuse_not_square(a)
@@ -58,13 +71,13 @@ def solve_general(a: Any, b: Any, frame: Frame) -> Any:
 @jax_lower.register(Inv)
 @jax_lower.register(MatrixInverse)
 def _inv(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
-    return [solve_general(x, jnp.eye(x.shape[-1], dtype=x.dtype), frame)]
+    x = in_double(values[0])
+    return _rounded([solve_general(x, jnp.eye(x.shape[-1], dtype=x.dtype), frame)], values[0])
 
 
 @jax_lower.register(MatrixPinv)
 def _pinv(op: MatrixPinv, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
+    x = in_double(values[0])
     if op.hermitian:
         w, right = jnp.linalg.eigh(x)
         left = right
@@ -74,34 +87,34 @@ def _pinv(op: MatrixPinv, node: Apply, values: list[Any], frame: Frame) -> list[
     refuse_nan(w, frame, "SVD did not converge")
     is_large = jnp.abs(w) > PINV_CUTOFF * jnp.abs(w).max(initial=0)
     inverse = jnp.where(is_large, 1 / jnp.where(is_large, w, 1), 0)
-    return [(right * inverse) @ left.conj().T]
+    return _rounded([(right * inverse) @ left.conj().T], values[0])
 
 
 @jax_lower.register(Det)
 def _det(op: Det, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
+    x = in_double(values[0])
     refuse_not_square(x)
     lu, pivots, _ = jax.lax.linalg.lu(x)
     swaps = (pivots != jnp.arange(x.shape[0])).sum()
-    return [jnp.prod(jnp.diagonal(lu)) * jnp.where(swaps % 2, -1, 1)]
+    return _rounded([jnp.prod(jnp.diagonal(lu)) * jnp.where(swaps % 2, -1, 1)], values[0])
 
 
 @jax_lower.register(Eig)
 def _eig(op: Eig, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
+    x = in_double(values[0])
     refuse_not_square(x)
     error = np.linalg.LinAlgError("Array must not contain infs or NaNs")
     frame.checks.add(~jnp.isfinite(x).all(), lambda: error)
     w, v = jnp.linalg.eig(x)
-    return [w, v]
+    return _rounded([w, v], values[0])
 
 
 @jax_lower.register(Eigh)
 def _eigh(op: Eigh, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
+    x = in_double(values[0])
     refuse_not_square(x)
     w, v = jnp.linalg.eigh(x, UPLO=op.UPLO, symmetrize_input=False)
-    return [w, v]
+    return _rounded([w, v], values[0])
 
 
 @jax_lower.register(EighGrad)
@@ -123,17 +136,17 @@ def _qr(op: QRFull, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     modes["r"] = "r"
     if op.mode not in modes:
         raise NotImplementedError(f"QR decomposition in the mode {op.mode!r}")
-    found = jnp.linalg.qr(in_floats(values[0]), mode=modes[op.mode])
-    return [found] if op.mode == "r" else list(found)
+    found = jnp.linalg.qr(in_double(values[0]), mode=modes[op.mode])
+    return _rounded([found] if op.mode == "r" else list(found), values[0])
 
 
 @jax_lower.register(SVD)
 def _svd(op: SVD, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
+    x = in_double(values[0])
     found = jnp.linalg.svd(x, full_matrices=bool(op.full_matrices), compute_uv=op.compute_uv)
     parts = list(found) if op.compute_uv else [found]
     refuse_nan(parts[1] if op.compute_uv else parts[0], frame, "SVD did not converge")
-    return parts
+    return _rounded(parts, values[0])
 
 
 @jax_lower.register(Lstsq)
@@ -143,8 +156,7 @@ def _lstsq(op: Lstsq, node: Apply, values: list[Any], frame: Frame) -> list[Any]
         raise NotImplementedError("lstsq of vectors or of complex matrices")
     if x.shape[0] != y.shape[0]:
         raise np.linalg.LinAlgError("Incompatible dimensions")
-    # NumPy computes in double precision in any case.
-    x, y = (jnp.asarray(value).astype("float64") for value in (x, y))
+    x, y = in_double(x), in_double(y)
     (rows, columns), count = x.shape, y.shape[1]
     if rows and columns:
         left, w, right = jnp.linalg.svd(x, full_matrices=False)
@@ -168,23 +180,23 @@ def _lstsq(op: Lstsq, node: Apply, values: list[Any], frame: Frame) -> list[Any]
 
 @jax_lower.register(TensorInv)
 def _tensorinv(op: TensorInv, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    x = in_floats(values[0])
+    x = in_double(values[0])
     first, last = x.shape[: op.ind], x.shape[op.ind :]
     rows = int(np.prod(first))
     if rows * rows != x.size:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     square = x.reshape(rows, rows)
     inverse = solve_general(square, jnp.eye(rows, dtype=x.dtype), frame)
-    return [inverse.reshape(*last, *first)]
+    return _rounded([inverse.reshape(*last, *first)], values[0])
 
 
 @jax_lower.register(TensorSolve)
 def _tensorsolve(op: TensorSolve, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     if op.axes is not None:
         raise NotImplementedError("tensorsolve with axes")
-    dtype = node.outputs[0].type.dtype
-    a, b = (jnp.asarray(value).astype(dtype) for value in values)
+    a, b = map(in_double, values)
     shape = a.shape[b.ndim :]
     if int(np.prod(shape)) != b.size:
         raise np.linalg.LinAlgError("Input arrays must satisfy prod(a.shape[b.ndim:]) == b.size")
-    return [solve_general(a.reshape(b.size, b.size), b.ravel(), frame).reshape(shape)]
+    x = solve_general(a.reshape(b.size, b.size), b.ravel(), frame).reshape(shape)
+    return _rounded([x], *values)

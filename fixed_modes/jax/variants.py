@@ -21,6 +21,7 @@ import numpy as np
 from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
 
+from fixed_modes.cache.pause import garbage_rarely_collected
 from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch table)
 from fixed_modes.jax.compile_options import jit
 from fixed_modes.jax.evaluate import evaluate
@@ -70,7 +71,7 @@ class Variant:
         self.needs: tuple[Variable, ...] | None = None
         self.children: OrderedDict[Any, Variant] = OrderedDict()
         self.lock = threading.Lock()
-        self.calls_python = False
+        self.calls_python = self.has_run = False
         self.names = names
         origin = None
         if names is not None:
@@ -87,8 +88,17 @@ class Variant:
         NeedsConcrete
             If variables must be known first; they are in `needs` from then on.
         """
+        if not self.has_run:
+            # The first run compiles.
+            with garbage_rarely_collected():
+                return self._call(args)
+        return self._call(args)
+
+    def _call(self, args: Sequence[Any]) -> Any:
         try:
-            return self.run(args)
+            result = self.run(args)
+            self.has_run = True
+            return result
         except NeedsConcrete as need:
             self._set_needs(need.variables)
             raise

@@ -24,6 +24,7 @@ from aesara.tensor.basic import (
     Alloc,
     AllocDiag,
     AllocEmpty,
+    Default,
     ExtractDiag,
     Join,
     MakeVector,
@@ -320,7 +321,8 @@ def _register(*ops: type) -> Callable:
     return decorate
 
 
-@_register(ViewOp, Identity, ScalarFromTensor, TensorFromScalar, Unbroadcast)
+# An array that is None never gets here (see `fixed_modes.optional_inputs`).
+@_register(ViewOp, Identity, ScalarFromTensor, TensorFromScalar, Unbroadcast, Default)
 def _lower_view(op: Op, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
     if isinstance(node.inputs[0], Constant):
         writer.bind(node.outputs[0], writer.name(node.inputs[0]))

@@ -17,6 +17,7 @@ from aesara.scalar.basic import ScalarType
 from aesara.tensor.type import TensorType
 from numba.core.errors import NumbaError
 
+from fixed_modes.cache.pause import garbage_rarely_collected
 from fixed_modes.errors import UnsupportedOpError, describe_node, with_origin
 from fixed_modes.numba.cache import MODULE, compiled_once
 from fixed_modes.numba.lowering import lower_graph
@@ -99,7 +100,9 @@ class CompiledGraph:
                     self._variants = [variant, *(v for v in variants if v is not variant)]
                 break
         else:
-            variant, parameters = self._new_variant(inputs)
+            with garbage_rarely_collected():
+                self._add_variant(inputs)
+                return self(*inputs)
         error = np.zeros(_ERROR_SIZE, np.int64)
         try:
             outputs = variant.function(error, parameters, *inputs, *variant.constants)
@@ -123,16 +126,15 @@ class CompiledGraph:
                 outputs[position] = make(outputs[position])
         return () if outputs is None else outputs
 
-    def _new_variant(self, inputs: tuple[Any, ...]) -> tuple[Variant, np.ndarray]:
+    def _add_variant(self, inputs: tuple[Any, ...]) -> None:
+        """Write the variant that a call needs."""
         if len(self._variants) < _MOST_VARIANTS:
             variant = Variant(self._fgraph, Plan(inputs), self._findings)
         else:
             # With so many, the lengths decide too much to be written for.
             variant = self._general
+        assert variant.parameters(inputs) is not None
         self._variants = [variant, *self._variants]
-        parameters = variant.parameters(inputs)
-        assert parameters is not None
-        return variant, parameters
 
 
 class Variant:
@@ -143,7 +145,7 @@ class Variant:
     source
         The text of the generated module.
     constants
-        Arrays that the function gets after the inputs of the graph.
+        Arrays and generators that the function gets after the inputs of the graph.
     converted
         The nodes that are calls of Aesara's own conversions.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -11,10 +11,10 @@ import numpy as np
 from aesara.graph.basic import Apply, Variable
 from aesara.graph.op import Op
 from aesara.tensor.math import Dot
-from aesara.tensor.nlinalg import SVD, Det, Inv, MatrixInverse, QRFull
+from aesara.tensor.nlinalg import SVD, Det, Inv, MatrixInverse, MatrixPinv, QRFull
 from aesara.tensor.slinalg import Cholesky, Solve
 
-from fixed_modes.numba.lapack import QR
+from fixed_modes.numba.lapack import reduced_qr
 from fixed_modes.numba.triangular import all_finite
 from fixed_modes.numba.writer import Writer
 
@@ -82,14 +82,50 @@ def inverse(a: Any) -> Any:
     return np.asfortranarray(eliminate_columns(a.copy(), b))
 
 
+@numba.njit
+def pseudo_inverse(a: Any) -> Any:
+    """Give the pseudo-inverse of a matrix."""
+    return np.linalg.pinv(a)
+
+
 def write_inverse(op: Op, node: Apply, writer: Writer) -> bool:
     """Write the inverse of a matrix of real numbers; False for others."""
-    return _write_call(inverse, node, writer)
+    return _write_in_double(inverse, ["matrix"], node, writer)
 
 
 def write_det(op: Det, node: Apply, writer: Writer) -> bool:
     """Write the determinant of real numbers; False for others."""
-    return _write_call(determinant, node, writer)
+    return _write_in_double(determinant, ["det"], node, writer)
+
+
+def write_pinv(op: MatrixPinv, node: Apply, writer: Writer) -> bool:
+    """Write the pseudo-inverse of numbers in single precision; False for others."""
+    is_single = node.inputs[0].type.dtype == "float32" and not op.hermitian
+    return is_single and _write_in_double(pseudo_inverse, ["matrix"], node, writer)
+
+
+def _write_in_double(
+    function: Callable[..., Any], hints: Sequence[str], node: Apply, writer: Writer
+) -> bool:
+    """Write a call for a matrix of real numbers; False for others.
+
+    `numpy.linalg` computes in double precision in any case.
+    """
+    (x,) = node.inputs
+    dtype = x.type.dtype
+    if dtype not in ("float32", "float64") or any(o.type.dtype != dtype for o in node.outputs):
+        return False
+    names = [writer.define(out, hint) for out, hint in zip(node.outputs, hints)]
+    called, argument = writer.use_global(function.__name__, function), writer.name(x)
+    if dtype == "float64":
+        writer.emit(f"{', '.join(names)} = {called}({argument})")
+        return True
+    doubles = [writer.fresh(name) for name in names]
+    writer.emit(f"{', '.join(doubles)} = {called}({argument}.astype(np.float64))")
+    for name, double, out in zip(names, doubles, node.outputs):
+        rounded = f"{double}.astype(np.float32)" if out.type.ndim else f"np.float32({double})"
+        writer.emit(f"{name} = {rounded}")
+    return True
 
 
 def _write_call(function: Callable[..., Any], node: Apply, writer: Writer) -> bool:
@@ -175,16 +211,7 @@ def _not_square(rows: int, columns: int) -> str:
 
 def write_qr(op: QRFull, node: Apply, writer: Writer) -> bool:
     """Write a reduced QR decomposition; False for the other modes and integers."""
-    (x,) = node.inputs
-    if op.mode != "reduced" or x.type.dtype not in QR:
-        return False
-    if any(out.type.dtype != x.type.dtype for out in node.outputs):
-        return False
-    function = QR[x.type.dtype]
-    names = [writer.define(out, hint) for out, hint in zip(node.outputs, "qr")]
-    called = writer.use_global(function.__name__, function)
-    writer.emit(f"{', '.join(names)} = {called}({writer.name(x)})")
-    return True
+    return op.mode == "reduced" and _write_in_double(reduced_qr, ["q", "r"], node, writer)
 
 
 @numba.njit
@@ -208,16 +235,8 @@ def svd_thin(a: Any) -> Any:
 
 def write_svd(op: SVD, node: Apply, writer: Writer) -> bool:
     """Write a singular value decomposition; False without vectors, and for other numbers."""
-    (x,) = node.inputs
-    if not op.compute_uv or x.type.dtype not in QR:
-        return False
-    if any(out.type.dtype != x.type.dtype for out in node.outputs[::2]):
-        return False
     function = svd_full if op.full_matrices else svd_thin
-    names = [writer.define(out, hint) for out, hint in zip(node.outputs, "usv")]
-    called = writer.use_global(function.__name__, function)
-    writer.emit(f"{', '.join(names)} = {called}({writer.name(x)})")
-    return True
+    return op.compute_uv and _write_in_double(function, ["u", "s", "v"], node, writer)
 
 
 def loses_imaginary_parts(node: Apply) -> bool:
@@ -234,6 +253,7 @@ LINEAR_ALGEBRA: dict[type[Op], Callable[..., bool]] = {
     Det: write_det,
     Inv: write_inverse,
     MatrixInverse: write_inverse,
+    MatrixPinv: write_pinv,
     QRFull: write_qr,
     SVD: write_svd,
 }

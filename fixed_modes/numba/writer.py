@@ -129,7 +129,7 @@ class Writer:
         self.sites: list[ErrorSite] = []
         self.scans: tuple[str, ...] = ()
         #: Constant arrays, passed as arguments after the inputs of the graph.
-        self.constant_arguments: list[tuple[str, np.ndarray]] = []
+        self.constant_arguments: list[tuple[str, np.ndarray | np.random.Generator]] = []
         self._indent = 1
         #: Whether what is written now may not run at all.
         self.is_in_branch = False
@@ -434,7 +434,7 @@ class Writer:
             return repr(data)
         if is_machine_scalar(constant):
             return self.literal(np.asarray(data)[()])
-        if isinstance(data, np.ndarray):
+        if isinstance(data, (np.ndarray, np.random.Generator)):
             name = self.fresh(constant.name or "constant")
             self.constant_arguments.append((name, data))
             return name

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import aesara.tensor as at
-from aesara.graph.basic import Apply, Constant, Variable
+from aesara.graph.basic import Apply, Constant, Variable, ancestors
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import node_rewriter
 from aesara.scan.op import Scan
-from aesara.tensor.basic import AllocEmpty, get_scalar_constant_value
+from aesara.tensor.basic import Alloc, AllocEmpty, get_scalar_constant_value
 from aesara.tensor.elemwise import Elemwise
 from aesara.tensor.exceptions import NotScalarConstantError
 from aesara.tensor.subtensor import (
@@ -101,9 +101,12 @@ def _may_be_in_place(result: Variable, state: Variable) -> bool:
         return any(_may_be_in_place(i, state) for i in node.inputs)
     if isinstance(node.op, IncSubtensor):
         # Most of an array is often written by slices, as in u[1:-1] = ...; that is better
-        # computed elsewhere, since it reads what is overwritten.
-        changes_little = not all(isinstance(part, slice) for part in node.op.idx_list)
-        return changes_little and _may_be_in_place(node.inputs[0], state)
+        # computed elsewhere if it reads what is overwritten.
+        array, value = node.inputs[:2]
+        changes_much = all(isinstance(part, slice) for part in node.op.idx_list)
+        if changes_much and state in ancestors([value]):
+            return False
+        return _may_be_in_place(array, state)
     if isinstance(node.op, (AdvancedIncSubtensor, AdvancedIncSubtensor1)):
         return _may_be_in_place(node.inputs[0], state)
     return False
@@ -116,21 +119,38 @@ def shorten(scan: Apply, position: int, n_rows: int) -> bool:
     -------
     Whether the buffer is one that an allocation and the initial rows make.
     """
-    buffer = scan.inputs[position]
+    rows = at.constant(n_rows, dtype="int64")
+    buffer = _whole(scan.inputs[position])
     owner = buffer.owner
+    if owner is not None and isinstance(owner.op, Alloc):
+        value, _, *lengths = owner.inputs
+        if value.type.ndim > len(lengths) and not value.type.broadcastable[0]:
+            return False
+        scan.inputs[position] = owner.op(value, rows, *lengths)
+        return True
     if owner is None or not isinstance(owner.op, IncSubtensor) or not owner.op.set_instead_of_inc:
         return False
     empty, initial, *places = owner.inputs
-    (rows, *others) = get_idx_list(owner.inputs, owner.op.idx_list)
-    is_start = isinstance(rows, slice) and rows.start is None and rows.step is None
-    if others or not is_start or empty.owner is None:
-        return False
-    if not isinstance(empty.owner.op, AllocEmpty):
+    if not _is_start(owner) or empty.owner is None or not isinstance(empty.owner.op, AllocEmpty):
         return False
     _, *lengths = empty.owner.inputs
-    shorter = empty.owner.op(at.constant(n_rows, dtype="int64"), *lengths)
-    scan.inputs[position] = owner.op(shorter, initial, *places)
+    scan.inputs[position] = owner.op(empty.owner.op(rows, *lengths), initial, *places)
     return True
+
+
+def _whole(buffer: Variable) -> Variable:
+    """Give the allocation of which a buffer is the first rows."""
+    owner = buffer.owner
+    if owner is None or not isinstance(owner.op, Subtensor) or not _is_start(owner):
+        return buffer
+    source = owner.inputs[0]
+    return source if source.owner is not None and isinstance(source.owner.op, Alloc) else buffer
+
+
+def _is_start(node: Apply) -> bool:
+    """Say whether an index takes the first rows, and nothing but rows."""
+    (rows, *others) = get_idx_list(node.inputs, node.op.idx_list)
+    return not others and isinstance(rows, slice) and rows.start is None and rows.step is None
 
 
 def last_row_of(trace: Variable, state: LastRow) -> dict[Variable, Variable]:

@@ -29,6 +29,7 @@ from aesara.scan.rewriting import (
 )
 from aesara.tensor.subtensor import Subtensor
 
+from fixed_modes.rewrites.increments import increment_states
 from fixed_modes.rewrites.last_row import (
     last_row_of,
     last_rows_read,
@@ -171,6 +172,9 @@ def with_safe_scan_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery
     if asks_for("scan_pushout_seqs_ops", "scan_pushout"):
         extra.append((in2out(push_out_seq, ignore_newtrees=True, name="push_out_seq"), 0.07))
     if asks_for("scan_save_mem"):
+        # Whether a state can do without a row to spare, depends on how it is computed.
+        increments = in2out(increment_states, ignore_newtrees=True, name="increment_states")
+        extra.append((increments, 1.607))
         extra.append((in2out(save_mem, ignore_newtrees=True, name="save_mem"), 1.61))
         # Before the indices of parts of traces are merged into formulas of the length.
         extra.append((in2out(keep_last_rows, ignore_newtrees=True, name="keep_last_rows"), 0.08))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 from aesara.tensor.random import basic as aer
+from aesara.tensor.random import op as random_ops
 from aesara.tensor.random.utils import RandomStream
 
 from fixed_modes.jax.rng import key_from_rng, rng_from_key
@@ -95,6 +96,18 @@ def test_generator_without_a_draw_comes_back_as_it_was():
     assert str(shared.get_value().bit_generator.state) == before
     assert f(2).shape == (2,)
     assert str(shared.get_value().bit_generator.state) != before
+
+
+@pytest.mark.parametrize("make", ["default_rng", "RandomState"])
+def test_generator_that_the_graph_makes_and_does_not_draw_from_is_numpys(make):
+    maker, numpy_maker = getattr(random_ops, make), getattr(np.random, make)
+    shared = aesara.shared(numpy_maker(1))
+    made = maker(7)
+    f = aesara.function([], made, updates={shared: made}, mode="JAX_FIXED")
+    want = numpy_maker(7).normal(size=3)
+    for _ in range(2):
+        np.testing.assert_array_equal(f().normal(size=3), want)
+        np.testing.assert_array_equal(shared.get_value().normal(size=3), want)
 
 
 def shared_draw(shared):

@@ -7,7 +7,7 @@ import aesara.tensor as at
 import aesara.tensor.random.basic as aer
 import numpy as np
 import pytest
-from aesara.tensor.random.op import RandomVariable
+from aesara.tensor.random.op import RandomVariable, default_rng
 from scipy import stats
 
 from fixed_modes.errors import FixedModesWarning, UnsupportedOpError
@@ -172,3 +172,22 @@ def test_variables_without_a_sampler_run_in_python_and_say_so(variable, paramete
         f = aesara.function([], draws, updates=updates, mode="NUMBA_FIXED")
     r = generator()
     np.testing.assert_array_equal(f(), [reference(r) for _ in range(3)])
+
+
+def test_a_generator_that_the_graph_makes_is_the_same_at_each_call():
+    rng = default_rng(SEED)
+    draw = aer.normal(0.0, 1.0, size=3, rng=rng)
+    shared = aesara.shared(np.random.default_rng(1))
+    f = aesara.function([], [rng, draw], updates={shared: rng}, mode="NUMBA_FIXED")
+    for _ in range(2):
+        made, drawn = f()
+        np.testing.assert_array_equal(drawn, generator().normal(size=3))
+        assert made.normal() == generator().normal()
+        assert shared.get_value().normal() == generator().normal()
+
+
+def test_a_generator_that_each_step_makes_starts_anew():
+    x = at.dvector("x")
+    draws, _ = aesara.scan(lambda v: aer.normal(v, 1.0, rng=default_rng(SEED)), sequences=[x])
+    f = aesara.function([x], draws, mode="NUMBA_FIXED")
+    np.testing.assert_array_equal(f([0.0, 1.0]), [generator().normal(v) for v in (0.0, 1.0)])
