@@ -225,8 +225,12 @@ def protected_inputs(fgraph: FunctionGraph) -> list[int] | None:
     return [number for number, variable in enumerate(fgraph.inputs) if variable in protected]
 
 
-@lru_cache(maxsize=1024)
 def derived_attributes(kind: Any) -> frozenset[str]:
     """Name the attributes of instances of a class that follow from the others."""
+    return _derived(kind)
+
+
+@lru_cache(maxsize=1024)
+def _derived(kind: Any) -> frozenset[str]:
     found = (DERIVED.get(base, ()) for base in kind.__mro__)
     return frozenset(name for names in found for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aesara
@@ -77,13 +78,19 @@ def test_a_rewrite_in_a_database_that_is_inside_of_another() -> None:
         for tagged in inner.__db__.values():
             tagged.discard(found)
         inner._names.discard(NAME)
+        inner.__final__.pop(NAME, None)
+        inner.__cleanup__.pop(NAME, None)
     assert registry_digest() == before
 
 
-def test_a_flag_that_is_changed_back_and_forth() -> None:
+def test_a_flag_that_is_changed_back_and_forth(tmp_path: Path) -> None:
+    flags = {"fixed_modes__cache": True, "fixed_modes__cache_dir": str(tmp_path)}
+
     def key() -> str:
         x = at.dvector("x")
-        return aesara.function([x], x + 1, mode="NUMBA_FIXED").maker.rewritten.outcome.key
+        with aesara.config.change_flags(**flags):
+            f = aesara.function([x], x + 1, mode="NUMBA_FIXED")
+        return f.maker.rewritten.outcome.key
 
     before = key()
     assert before
