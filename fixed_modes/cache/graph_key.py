@@ -8,8 +8,8 @@ says which variable is which, so that this can be put back).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from aesara.compile.builders import OpFromGraph
@@ -66,6 +66,7 @@ class GraphKey(Key):
         self.variables: list[Variable] = []
         # By identity; the value is held, so that its identity stays its own.
         self._digests: dict[int, tuple[Any, str, list[Variable]]] = {}
+        self._classes: dict[type, tuple[str, str]] = {}
 
     def add_graph(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
         """Add what is computed from `inputs`.
@@ -77,27 +78,28 @@ class GraphKey(Key):
         """
         numbers: dict[Variable, int] = {}
 
-        def number(variable: Variable) -> str:
-            numbers[variable] = len(numbers)
-            self.variables.append(variable)
-            return self._digest_of_variable(variable)
+        def number(kind: str, *variables: Variable) -> None:
+            self.write(kind, len(variables))
+            for variable in variables:
+                numbers[variable] = len(numbers)
+                self.variables.append(variable)
+                self._add_variable(variable)
 
-        self.write("inputs", *map(number, inputs))
+        number("inputs", *inputs)
         for node in nodes_in_order(outputs, numbers):
             for variable in node.inputs:
                 if variable not in numbers:
                     if not isinstance(variable, Constant):
                         raise Undescribable(f"{variable}, which is neither an input nor computed")
-                    self.write("constant", number(variable))
-            wiring = [numbers[variable] for variable in node.inputs]
-            self.write("node", self.digest_of(node.op), struct.pack(f"<{len(wiring)}q", *wiring))
+                    number("constant", variable)
+            self.write("node", self.digest_of(node.op), *[numbers[i] for i in node.inputs])
             self._add_tags(vars(node.tag), DERIVED_NODE_TAGS)
-            self.write("outputs", *map(number, node.outputs))
+            number("outputs", *node.outputs)
         for variable in outputs:
             if variable not in numbers:
                 if not isinstance(variable, Constant):
                     raise Undescribable(f"{variable}, which is neither an input nor computed")
-                self.write("constant", number(variable))
+                number("constant", variable)
         self.add([numbers[variable] for variable in outputs])
 
     def add_function_graph(self, fgraph: FunctionGraph) -> None:
@@ -111,7 +113,8 @@ class GraphKey(Key):
         known = self._digests.get(id(value))
         if known is None:
             inner = GraphKey()
-            inner._digests, inner._inside = self._digests, [*self._inside, value]
+            inner._digests, inner._classes = self._digests, self._classes
+            inner._inside = [*self._inside, value]
             inner._add_object(value)
             known = self._digests[id(value)] = value, inner.hexdigest(), inner.variables
         # They count as often as the value occurs.
@@ -162,24 +165,27 @@ class GraphKey(Key):
         self.add(float(query.position_cutoff))
 
     def _add_class(self, kind: type) -> None:
-        if kind.__module__.partition(".")[0] not in _PACKAGES:
-            raise Undescribable(f"{kind.__module__}.{kind.__qualname__}, which is not Aesara's own")
+        name = self._classes.get(kind)
+        if name is not None:
+            self.write("name", *name)
+            return
+        name = kind.__module__, kind.__qualname__
+        if name[0].partition(".")[0] not in _PACKAGES:
+            raise Undescribable(f"{'.'.join(name)}, which is not Aesara's own")
         self.add_by_name(kind)
+        self._classes[kind] = name
 
-    def _digest_of_variable(self, variable: Variable) -> str:
-        key = GraphKey()
-        key._digests = self._digests
+    def _add_variable(self, variable: Variable) -> None:
         if isinstance(variable, NominalVariable):
             # There is one object for all that are equal; its name says nothing.
-            key.write("nominal", key.digest_of(variable.type))
-            key.add(variable.id)
-            return key.hexdigest()
-        key._add_class(type(variable))
-        key.write("variable", key.digest_of(variable.type), variable.name or "")
+            self.write("nominal", self.digest_of(variable.type))
+            self.add(variable.id)
+            return
+        self._add_class(type(variable))
+        self.write("variable", self.digest_of(variable.type), variable.name or "")
         if isinstance(variable, Constant):
-            key.add(variable.data)
-        key._add_tags(vars(variable.tag), DERIVED_TAGS)
-        return key.hexdigest()
+            self.add(variable.data)
+        self._add_tags(vars(variable.tag), DERIVED_TAGS)
 
     def _add_tags(self, tags: dict[str, Any], derived: frozenset[str]) -> None:
         if derived.issuperset(tags):
@@ -221,5 +227,10 @@ def protected_inputs(fgraph: FunctionGraph) -> list[int] | None:
 
 def derived_attributes(kind: Any) -> frozenset[str]:
     """Name the attributes of instances of a class that follow from the others."""
+    return _derived(kind)
+
+
+@lru_cache(maxsize=1024)
+def _derived(kind: Any) -> frozenset[str]:
     found = (DERIVED.get(base, ()) for base in kind.__mro__)
     return frozenset(name for names in found for name in names)

@@ -201,8 +201,13 @@ def graph_key(fgraph: FunctionGraph, mode: Mode, specs: Any) -> tuple[str, list[
 
 def flags() -> dict[str, Any]:
     """Say what Aesara's flags are, but for those that have to do with compiling C code."""
-    names = sorted(config._config_var_dict)
-    return {name: getattr(config, name) for name in names if not _HARMLESS.fullmatch(name)}
+    return {name: getattr(config, name) for name in _telling(tuple(config._config_var_dict))}
+
+
+@lru_cache(maxsize=1)
+def _telling(names: tuple[str, ...]) -> list[str]:
+    """Give the names of the flags that count, sorted; more may be defined at any time."""
+    return [name for name in sorted(names) if not _HARMLESS.fullmatch(name)]
 
 
 @lru_cache(maxsize=1)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dis
 import hashlib
 import importlib
+import marshal
 import os
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +30,12 @@ KNOWN_PACKAGES = frozenset(
     ]
 )
 
-_LENGTH = struct.Struct("<Q").pack
+# What `marshal` writes alike for equal values, and never alike for two of different types.
+_SIMPLE = frozenset([type(None), type(Ellipsis), bool, int, float, complex, str, bytes])
+# The newest format that does not depend on which values are the same object.
+_FORMAT = 2
+# Of longer arrays there is a hash in what is hashed, so that none is copied often.
+_LONG = 4096
 
 
 class Undescribable(Exception):
@@ -48,13 +53,17 @@ class Key:
     """
 
     def __init__(self, describe_more: Callable[[Key, Any], bool] | None = None) -> None:
-        self._hash = hashlib.sha256()
+        # Values of simple types as they are; all else begins with a tuple.
+        self._items: list[Any] = []
         self._describe_more = describe_more
         self._inside: list[Any] = []
 
     def hexdigest(self) -> str:
         """Give the hash of what was added so far."""
-        return self._hash.hexdigest()
+        try:
+            return hashlib.sha256(marshal.dumps(self._items, _FORMAT)).hexdigest()
+        except ValueError as exc:
+            raise Undescribable("text of a class of its own") from exc
 
     def sibling(self) -> Key:
         """Make a key that describes values as this one does; nothing is in it yet."""
@@ -70,16 +79,20 @@ class Key:
         Undescribable
             If the value, or one inside it, has no exact description.
         """
-        add = _SIMPLE.get(type(value))
-        if add is not None:
-            self.write(type(value).__name__, add(value))
+        kind = type(value)
+        if kind in _SIMPLE:
+            self._items.append(value)
+        elif (kind is tuple or kind is list) and _SIMPLE.issuperset(map(type, value)):
+            self._items.append((kind.__name__, len(value), *value))
         elif isinstance(value, (list, tuple, dict, set, frozenset)):
             with self._enter(value) as is_new:
                 if is_new:
                     self._add_container(value)
         elif isinstance(value, (np.ndarray, np.generic, np.dtype)):
             self._add_numpy(value)
-        elif type(value) is slice:
+        elif kind is range:
+            self.write("range", repr(value))
+        elif kind is slice:
             self.write("slice")
             self._add_container((value.start, value.stop, value.step))
         elif any(outer is value for outer in self._inside):
@@ -89,13 +102,9 @@ class Key:
         elif self._describe_more is None or not self._describe_more(self, value):
             self.add_by_name(value)
 
-    def write(self, kind: str, *parts: bytes | str) -> None:
-        """Add text or bytes, so that nothing else adds the same."""
-        pieces: list[bytes] = []
-        for part in (kind, str(len(parts)), *parts):
-            data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-            pieces += (_LENGTH(len(data)), data)
-        self._hash.update(b"".join(pieces))
+    def write(self, kind: str, *parts: bytes | str | int) -> None:
+        """Add text, bytes or numbers, so that nothing else adds the same."""
+        self._items.append((kind, *parts))
 
     def add_function(self, function: FunctionType) -> None:
         """Add what a function does: its code and all that the code refers to.
@@ -188,7 +197,11 @@ class Key:
         elif isinstance(value, np.ndarray):
             raise Undescribable(f"an array of type {type(value).__name__}")
         self._add_dtype(value.dtype)
-        self.write("values", value.tobytes())
+        data = value.tobytes()
+        is_long = len(data) > _LONG
+        self.write(
+            "hash" if is_long else "values", hashlib.sha256(data).digest() if is_long else data
+        )
 
     def _add_dtype(self, dtype: np.dtype[Any]) -> None:
         if dtype.hasobject:
@@ -222,19 +235,6 @@ class Key:
         if not known or _found(module, name) is not value:
             raise Undescribable(f"{_shown(value)}, which nothing is known about")
         self.write("name", module, name)
-
-
-_SIMPLE: dict[type, Callable[[Any], bytes]] = {
-    type(None): lambda value: b"",
-    type(Ellipsis): lambda value: b"",
-    bool: lambda value: b"1" if value else b"0",
-    int: lambda value: b"%x" % value if value >= 0 else b"-%x" % -value,
-    float: lambda value: struct.pack("<d", value),
-    complex: lambda value: struct.pack("<dd", value.real, value.imag),
-    str: lambda value: value.encode("utf-8", "surrogatepass"),
-    bytes: bytes,
-    range: lambda value: repr(value).encode(),
-}
 
 
 def _globals_of(code: CodeType) -> set[str]:

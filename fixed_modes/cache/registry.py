@@ -6,10 +6,11 @@ their names; with any other, rewritten graphs are not kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from operator import is_
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import aesara.ifelse  # noqa: F401 (registers rewrites, and both back ends import it)
 from aesara.compile.mode import optdb
@@ -18,7 +19,31 @@ from aesara.graph.rewriting.basic import FromFunctionNodeRewriter, PatternNodeRe
 from fixed_modes.cache.key import Key, Undescribable
 
 _PACKAGES = ("aesara", "fixed_modes")
-_last: tuple[list[Any], str] = [], ""
+
+
+class _Known(NamedTuple):
+    """What was registered the last time.
+
+    Attributes
+    ----------
+    places
+        Views of the dictionaries that say so.
+    sizes, contents
+        Of these.
+    members
+        As `_members` lists them.
+    digest
+        Their hash.
+    """
+
+    places: list[Collection[Any]]
+    sizes: list[int]
+    contents: list[Any]
+    members: list[Any]
+    digest: str
+
+
+_last = _Known([], [], [], [], "")
 
 
 def registry_digest() -> str:
@@ -30,11 +55,13 @@ def registry_digest() -> str:
         If there is a rewrite that is not Aesara's own.
     """
     global _last
+    if _last.digest and _is_as_it_was(_last):
+        return _last.digest
     members: list[Any] = []
-    _members(optdb, members, set())
-    known, digest = _last
-    # By identity: rewrites that are equal are not always the same.
-    if len(known) != len(members) or not all(map(is_, known, members)):
+    places: list[Collection[Any]] = []
+    _members(optdb, members, places, set())
+    digest = _last.digest
+    if len(_last.members) != len(members) or not _are_same(_last.members, members):
         key = Key()
         numbers: dict[int, int] = {}
         texts = []
@@ -48,14 +75,32 @@ def registry_digest() -> str:
                 texts.append(repr(_described(member)))
         key.write("registry", *texts)
         digest = key.hexdigest()
-        _last = members, digest
+    contents = list(chain.from_iterable(places))
+    _last = _Known(places, list(map(len, places)), contents, members, digest)
     return digest
 
 
-def _members(database: Any, found: list[Any], seen: set[int]) -> None:
-    """List tags and what has them, in the order of registration."""
+def _is_as_it_was(known: _Known) -> bool:
+    """Say whether nothing has changed, without the walk through all sets in Python."""
+    if known.sizes != list(map(len, known.places)):
+        return False
+    return _are_same(known.contents, chain.from_iterable(known.places))
+
+
+def _are_same(values: Iterable[Any], others: Iterable[Any]) -> bool:
+    # By identity: rewrites that are equal are not always the same.
+    return all(map(is_, values, others))
+
+
+def _members(
+    database: Any, found: list[Any], places: list[Collection[Any]], seen: set[int]
+) -> None:
+    """List tags and what has them, in the order of registration, and where that is noted."""
     seen.add(id(database))
+    places += (vars(database).values(), database.__db__.keys(), database.__db__.values())
     for tag, rewriters in list(database.__db__.items()):
+        # What an `OrderedSet` holds; its order is that of this dictionary.
+        places.append(rewriters._OrderedSet__map.keys())
         if not rewriters:
             # Left behind where somebody asked for a tag.
             continue
@@ -65,11 +110,14 @@ def _members(database: Any, found: list[Any], seen: set[int]) -> None:
             if id(rewriter) in seen:
                 continue
             seen.add(id(rewriter))
+            places.append(vars(rewriter).values())
             for inner in (rewriter, *vars(rewriter).values()):
                 if hasattr(inner, "__db__") and (inner is rewriter or id(inner) not in seen):
-                    _members(inner, found, seen)
+                    _members(inner, found, places, seen)
     for name in ("__position__", "__final__", "__cleanup__"):
-        for tag, value in getattr(database, name, {}).items():
+        values = getattr(database, name, {})
+        places += (values.keys(), values.values())
+        for tag, value in values.items():
             found += (tag, value)
 
 

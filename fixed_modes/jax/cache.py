@@ -14,6 +14,7 @@ import logging
 import os
 import pickle
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
@@ -33,7 +34,7 @@ _log = logging.getLogger("fixed_modes.cache")
 # Older ones can't serialise what they have compiled for the CPU.
 _OLDEST = (0, 4, 30)
 # Settings of JAX that say nothing about code.
-_HARMLESS = ("cache", "log", "traceback", "debug", "explain", "profil", "distributed")
+_HARMLESS = re.compile("cache|log|traceback|debug|explain|profil|distributed")
 _SIMPLE = (bool, int, float, str, type(None))
 # What Linux calls it, on x86 and on Arm.
 _PROCESSOR = (
@@ -190,18 +191,25 @@ def facts() -> dict[str, str]:
 
 def settings() -> dict[str, str]:
     """Say which settings of JAX and XLA may change what is compiled."""
-    found = {name: repr(value) for name, value in _settings() if isinstance(value, _SIMPLE)}
-    return {**found, "XLA_FLAGS": os.environ.get("XLA_FLAGS", "")}
+    return described_settings()[0]
 
 
-def special_settings() -> list[str]:
-    """Name the settings that `settings` has no text for, such as a device."""
-    return [name for name, value in _settings() if not isinstance(value, _SIMPLE)]
+def described_settings() -> tuple[dict[str, str], list[str]]:
+    """Give `settings`, and the names of those that have no text, such as a device."""
+    values = jax.config.values
+    found, special = {"XLA_FLAGS": os.environ.get("XLA_FLAGS", "")}, []
+    for name in _telling(tuple(values)):
+        if isinstance(values[name], _SIMPLE):
+            found[name] = repr(values[name])
+        else:
+            special.append(name)
+    return found, special
 
 
-def _settings() -> list[tuple[str, Any]]:
-    values = sorted(jax.config.values.items())
-    return [(name, v) for name, v in values if not any(word in name for word in _HARMLESS)]
+@lru_cache(maxsize=1)
+def _telling(names: tuple[str, ...]) -> list[str]:
+    """Give the names of the settings that count, sorted."""
+    return [name for name in sorted(names) if not _HARMLESS.search(name)]
 
 
 def _processor() -> str:

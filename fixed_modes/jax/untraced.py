@@ -178,8 +178,8 @@ def trace_key(origin: Origin, options: Mapping[str, Any], args: Sequence[Any]) -
     key.add(dict(sorted(options.items())))
     key.add([_described_argument(arg) for arg in args])
     key.add(cache.facts())
-    key.add(cache.settings())
-    special = cache.special_settings()
+    settings, special = cache.described_settings()
+    key.add(settings)
     if special:
         raise Undescribable(f"JAX's setting {special[0]}")
     for name, value in flags().items():

@@ -282,3 +282,28 @@ def test_an_edited_source_file_is_another_version(
     second = digest_of_sources(package.name)
     (package / "inside" / "a.py").rename(package / "inside" / "b.py")
     assert len({first, second, digest_of_sources(package.name)}) == 3
+
+
+def test_every_entry_of_a_long_array_counts() -> None:
+    found = {key_of(np.zeros(10_000))}
+    for position in (0, 5_000, 9_999):
+        values = np.zeros(10_000)
+        values[position] = 1.0
+        found.add(key_of(values))
+    assert len(found) == 4
+
+
+def test_ranges_and_lookalikes_differ() -> None:
+    values = [range(3), range(0, 3, 2), slice(0, 3), (0, 3, None), [0, 3, None], ("tuple", 0, 3)]
+    assert len({key_of(value) for value in values}) == len(values)
+    assert key_of((1, 2), 3) != key_of((1, 2, 3)) != key_of(1, 2, 3) != key_of((), 1, 2, 3)
+
+
+def test_text_of_a_class_of_its_own_is_refused() -> None:
+    class Text(str):
+        pass
+
+    key = Key()
+    key.write("name", Text("x"))
+    with pytest.raises(Undescribable, match="of its own"):
+        key.hexdigest()
