@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable
 
 import aesara
 import aesara.tensor as at
+import jax
+import jax.experimental
 import numpy as np
 import pytest
 from aesara.scan.op import Scan
 from aesara.scan.utils import until
 from aesara.tensor.subtensor import AdvancedIncSubtensor, AdvancedIncSubtensor1, IncSubtensor
+
+import fixed_modes
 
 MODES = ["NUMBA_FIXED", "JAX_FIXED"]
 CHANGES = (IncSubtensor, AdvancedIncSubtensor, AdvancedIncSubtensor1)
@@ -183,6 +188,28 @@ def test_nothing_is_copied(name: str, ends: bool) -> None:
     (buffer,) = scan.op.outer_sitsot(scan.inputs)
     assert buffer.owner.inputs[0].owner.inputs[0].data == 1
     assert state.type.ndim == _start(name).ndim
+
+
+@pytest.mark.skipif(
+    not hasattr(jax.lax, "optimization_barrier"),
+    reason="XLA may read late, and copy, with a JAX that has no barrier for it",
+)
+@pytest.mark.parametrize("ends", [False, True], ids=["for", "until"])
+@pytest.mark.parametrize("name", ALL)
+def test_no_step_copies_in_jax(name: str, ends: bool) -> None:
+    inputs, outputs = _graph(name, ends)
+    function = fixed_modes.jax_function(inputs, [outputs[0]])
+    rows = 1000
+    shape = (rows, 2) if name in ROWS else (rows,)
+    with jax.experimental.enable_x64():
+        args = (np.arange(rows), np.ones(shape))
+        program = jax.jit(function).lower(*args).compile().as_text()
+    array = f"f64[{','.join(map(str, shape))}]"
+    entry = program[program.index("\nENTRY") :]
+    steps = program[: program.index("\nENTRY")]
+    # The start is copied once, since it stays the caller's.
+    assert re.search(rf"{re.escape(array)}\S* copy\(", entry)
+    assert not re.search(rf"{re.escape(array)}\S* copy\(", steps)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -34,6 +34,7 @@ from fixed_modes.jax.lazy_rows import LazyRows, map_rows, takes_lazy_rows
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.perform import as_declared, perform
 from fixed_modes.jax.rng import key_from_rng
+from fixed_modes.jax.ties import tie
 
 #: What a conversion raises that doesn't exist, or not for values that are traced.
 CANT_TRACE = (
@@ -68,7 +69,7 @@ def evaluate(frame: Frame, targets: Sequence[Variable]) -> list[Any]:
     for variable, value in frame.known.items():
         if variable in frame.values:
             frame.values[variable] = value
-    plan = schedule(frame.inputs, targets)
+    plan = schedule(frame.inputs, targets, is_step=frame.outer is not None)
     run_nodes(frame, plan.always, plan)
     return [frame.value(variable) for variable in targets]
 
@@ -92,6 +93,10 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
             elif concrete.can_perform(node, values):
                 outputs = perform(node, values)
             else:
+                tied = plan.ties.get(node)
+                if tied:
+                    dtype = node.inputs[0].type.dtype
+                    values[1] = tie(tied, values[1], dtype, frame.values)
                 outputs = _lower(node, values, frame)
         frame.checks.locate(n_checks, node, frame.scans)
         return [conform(variable, value) for variable, value in zip(node.outputs, outputs)]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from aesara.graph.basic import Apply, Variable, io_toposort
 from aesara.ifelse import IfElse
 
+from fixed_modes.jax.ties import Ties, ordered, ties_of
+
 #: An `IfElse` node and the index of a branch: 0 for "then", 1 for "else".
 Branch = tuple[Apply, int]
 
@@ -22,19 +24,27 @@ class Schedule:
         Nodes that are needed whatever the conditions say.
     branches
         For each branch of each `IfElse`, the nodes that only this branch needs.
+    ties
+        What has to be read of arrays before nodes change them.
     """
 
     always: list[Apply] = field(default_factory=list)
     branches: dict[Branch, list[Apply]] = field(default_factory=dict)
+    ties: Ties = field(default_factory=dict)
 
 
-def schedule(inputs: Sequence[Variable], targets: Sequence[Variable]) -> Schedule:
-    """Order the nodes between `inputs` and `targets`."""
+def schedule(
+    inputs: Sequence[Variable], targets: Sequence[Variable], is_step: bool = False
+) -> Schedule:
+    """Order the nodes between `inputs` and `targets`, which may be a step of a loop."""
     order = io_toposort(inputs, targets)
+    ties = ties_of(order, targets) if is_step else {}
+    if ties:
+        order = ordered(order, targets, ties)
     if not any(isinstance(node.op, IfElse) for node in order):
-        return Schedule(order)
+        return Schedule(order, ties=ties)
     homes = _homes(order, targets)
-    result = Schedule()
+    result = Schedule(ties=ties)
     for node in order:
         home = homes[node]
         if home is None:

@@ -58,14 +58,14 @@ def _subtensor(op: Subtensor, node: Apply, values: list[Any], frame: Frame) -> l
 
 
 def _select(x: Any, selections: list[Selection]) -> Any:
-    # Known slices first: what the moving window is cut from is then smaller.
-    x = static_slice(x, [_static_part(selection) for selection in selections])
-    spans = [
-        selection if isinstance(selection, Span) and not selection.is_static else Span(0, size)
-        for selection, size in zip(selections, x.shape)
-    ]
-    if any(not span.is_static for span in spans):
-        x = _window(x, spans)
+    parts = [_static_part(selection) for selection in selections]
+    if any(_is_moving(selection) for selection in selections):
+        # All at once: XLA would copy a slice of all rows before it takes one of them.
+        pairs = zip(selections, np.shape(x))
+        x = _window(x, [s if isinstance(s, Span) else Span(0, size) for s, size in pairs])
+        parts = [slice(None) if isinstance(s, Span) else s for s in selections]
+    if any(part != slice(None) for part in parts):
+        x = static_slice(x, parts)
     squeezed = tuple(
         axis for axis, s in enumerate(selections) if isinstance(s, Span) and s.squeezed
     )
@@ -153,8 +153,12 @@ def _inc_subtensor(op: IncSubtensor, node: Apply, values: list[Any], frame: Fram
     return [place.set(y) if op.set_instead_of_inc else place.add(y)]
 
 
+def _is_moving(selection: Selection) -> bool:
+    return isinstance(selection, Span) and not selection.is_static
+
+
 def _is_moving_window(selection: Selection) -> bool:
-    return isinstance(selection, Span) and not selection.squeezed and not selection.is_static
+    return isinstance(selection, Span) and _is_moving(selection) and not selection.squeezed
 
 
 def _static_part(selection: Selection) -> slice:

@@ -50,7 +50,7 @@ def conditional_changes(fgraph: FunctionGraph, node: Any) -> Any:
         if changes:
             new = original
             for change in changes:
-                new = _on_condition(flag, change, new, is_first)
+                new = _on_condition(flag, change, new, original, is_first)
             return [new] if new.type == node.outputs[0].type else False
     return False
 
@@ -91,12 +91,17 @@ def _changes_of(changed: Variable, original: Variable) -> list[Any]:
     return changes[::-1]
 
 
-def _on_condition(flag: Variable, change: Any, array: Variable, if_true: bool) -> Variable:
-    """Make a node's change of another array, if a condition is true, or else if it is false."""
+def _on_condition(
+    flag: Variable, change: Any, array: Variable, original: Variable, if_true: bool
+) -> Variable:
+    """Make a node's change of another array, if a condition is true, or else if it is false.
+
+    Where it does not change, the array is what it was before all changes.
+    """
     op, (_, value, *index) = change.op, change.inputs
     dtype = array.type.dtype
     if op.set_instead_of_inc:
-        kept = _part(op, array, index)
+        kept = _part(op, original, index)
     else:
         # What leaves every number as it is, and the sign of zero.
         negative = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(np.dtype(dtype).kind, 0)
