@@ -255,8 +255,41 @@ class Writer(Expressions):
         if same and self.chance(3):
             name = self.one_of(*same)
             return f"{name}[::-1]" if state.shape and self.chance(3) else name
+        if same and state.shape and state.shape[0] and self.chance(4):
+            return self.changed(self.one_of(*same), state)
         value = self.expression(state.shape, state.dtype, 2)
         return self.name_of(value) if self.chance(2) else value
+
+    def changed(self, name: str, state: State) -> str:
+        """Draw a change of some elements of a state, which a step may do where they are."""
+        rows, rest = state.shape[0], state.shape[1:]
+        places = [self.place(rows), self.place(rows)]
+        read = [self.name_of(f"{name}[{place}]") for place in places]
+        self.scope += [Variable(v, state.dtype, rest, exact=False) for v in read]
+        value = self.expression(rest, state.dtype, 1)
+        form = self.one_of(
+            "at.set_subtensor({s}[{i}], {value})",
+            "at.set_subtensor({s}[{i}], {at_j})",
+            "at.set_subtensor(at.set_subtensor({s}[{i}], {at_j})[{j}], {at_i})",
+            "at.set_subtensor({s}[at.stack([{i}, {i}])], {at_j})",
+            "at.set_subtensor(at.set_subtensor({s}[{j}], {value})[{i}], {at_i})",
+        )
+        if state.dtype != "bool" and self.chance(3):
+            form = form.replace("set_", "inc_")
+        text = form.format(
+            s=name, i=places[0], j=places[1], at_i=read[0], at_j=read[1], value=value
+        )
+        if self.chance(2):
+            condition = self.compared((), "bool", 0, True)
+            branches = (text, name) if self.chance(2) else (name, text)
+            return f"at.switch({condition}, {', '.join(branches)})"
+        return text
+
+    def place(self, rows: int) -> str:
+        """Draw the place of a row, known or not."""
+        if self.chance(2):
+            return self.one_of("0", "-1")
+        return self.name_of(f'(at.cast({self.leaf((), "int64", True)}, "int64") % {rows})')
 
     def read(self, name: str, state: State, steps: int | None, depth: int) -> None:
         """Draw which part of a trace is used."""
