@@ -16,6 +16,7 @@ from aesara.scan.utils import until
 from aesara.tensor.subtensor import AdvancedIncSubtensor, AdvancedIncSubtensor1, IncSubtensor
 
 import fixed_modes
+from fixed_modes.jax.ties import barrier
 
 MODES = ["NUMBA_FIXED", "JAX_FIXED"]
 CHANGES = (IncSubtensor, AdvancedIncSubtensor, AdvancedIncSubtensor1)
@@ -191,7 +192,7 @@ def test_nothing_is_copied(name: str, ends: bool) -> None:
 
 
 @pytest.mark.skipif(
-    not hasattr(jax.lax, "optimization_barrier"),
+    barrier() is None,
     reason="XLA may read late, and copy, with a JAX that has no barrier for it",
 )
 @pytest.mark.parametrize("ends", [False, True], ids=["for", "until"])
@@ -210,6 +211,22 @@ def test_no_step_copies_in_jax(name: str, ends: bool) -> None:
     # The start is copied once, since it stays the caller's.
     assert re.search(rf"{re.escape(array)}\S* copy\(", entry)
     assert not re.search(rf"{re.escape(array)}\S* copy\(", steps)
+
+
+def test_a_swap_can_be_differentiated_and_vectorised_by_jax() -> None:
+    inputs, outputs = _graph("swap", False)
+    function = fixed_modes.jax_function(inputs, [outputs[0]])
+    with jax.experimental.enable_x64():
+        start = _start("swap")
+        # The end is a permutation of the start.
+        slopes = jax.jacobian(lambda x: function(CHOSEN, x)[0])(start)
+        np.testing.assert_array_equal(
+            np.asarray(slopes) @ start, _expected("swap", start, False)[0]
+        )
+        starts = np.stack([start, start[::-1]])
+        ends = np.asarray(jax.vmap(lambda x: function(CHOSEN, x)[0])(starts))
+    for end, begun in zip(ends, starts):
+        np.testing.assert_array_equal(end, _expected("swap", begun, False)[0])
 
 
 @pytest.mark.parametrize("mode", MODES)
