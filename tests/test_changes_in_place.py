@@ -97,6 +97,11 @@ STEPS: dict[str, Step] = {
         s[i],
     ),
     "an integer on a condition": lambda lib, i, s: (lib.choose(i > 2, lib.put(s, i, i), s), s[0]),
+    "a part that moves": lambda lib, i, s: (
+        lib.put(s, slice(i, i + 2), s[i // 2 : i // 2 + 2] * 0.5),
+        s[i],
+    ),
+    "added to a part that moves": lambda lib, i, s: (lib.add(s, slice(i, i + 2), s[i]), s[0]),
 }
 
 ROWS: dict[str, Step] = {
@@ -114,7 +119,7 @@ ROWS: dict[str, Step] = {
 }
 
 ALL = {**STEPS, **ROWS}
-CHOSEN = np.array([3, 0, 2, 3, 5, 1, 0])
+CHOSEN = np.array([3, 0, 2, 3, 4, 1, 0])
 
 
 def _start(name: str, dtype: str = "float64") -> np.ndarray:
@@ -227,6 +232,21 @@ def test_a_swap_can_be_differentiated_and_vectorised_by_jax() -> None:
         ends = np.asarray(jax.vmap(lambda x: function(CHOSEN, x)[0])(starts))
     for end, begun in zip(ends, starts):
         np.testing.assert_array_equal(end, _expected("swap", begun, False)[0])
+
+
+def test_a_part_that_is_turned_round() -> None:
+    """What is written is a view of what is overwritten."""
+    indices, start = at.lvector("indices"), at.dvector("start")
+    states, _ = aesara.scan(
+        lambda i, s: at.set_subtensor(s[i : i + 3], s[i : i + 3][::-1]),
+        sequences=[indices],
+        outputs_info=[start],
+    )
+    f = aesara.function([indices, start], states[-1], mode="NUMBA_FIXED")
+    expected = np.arange(6.0)
+    for i in (2, 0, 1, 3):
+        expected[i : i + 3] = expected[i : i + 3][::-1].copy()
+    np.testing.assert_array_equal(f(np.array([2, 0, 1, 3]), np.arange(6.0)), expected)
 
 
 @pytest.mark.parametrize("mode", MODES)

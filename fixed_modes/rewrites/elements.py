@@ -45,15 +45,15 @@ class Element(Subtensor):
 
 @node_rewriter([Subtensor])
 def read_elements(fgraph: FunctionGraph, node: Apply) -> Any:
-    """Read numbers, and rows that are written elsewhere, before their array is changed."""
+    """Read numbers, and parts that are written elsewhere, before their array is changed."""
     op, (source, *index) = node.op, node.inputs
     (out,) = node.outputs
     if isinstance(op, Element) or not _is_changed(fgraph, source):
         return False
     if out.type.ndim == 0:
         return [Element(op.idx_list)(source, *index)]
-    is_small = not all(isinstance(part, slice) for part in op.idx_list)
-    if is_small and any(_writes(client, place) for client, place in fgraph.clients[out]):
+    if any(_writes(client, place) for client, place in fgraph.clients[out]):
+        # No more than what is written is copied.
         return [tensor_copy(op(source, *index))]
     return False
 

@@ -88,12 +88,13 @@ def last_rows_read(fgraph: FunctionGraph, node: Apply) -> list[LastRow]:
     if node.op.info.as_while:
         return []
     found = []
+    fixed = set(node.op.inner_non_seqs(node.op.inner_inputs))
     for output, n_initial, oldest, result in _states(node):
         clients = [client for client, _ in fgraph.clients[output]]
         readers = [client for client in clients if _reads_last_row(client)]
         if readers:
             is_alone = len(readers) == len(clients)
-            may_be_shortened = is_alone and _may_be_in_place(result, oldest)
+            may_be_shortened = is_alone and _may_be_in_place(result, oldest, fixed)
             found.append(LastRow(readers, n_initial, may_be_shortened))
     return found
 
@@ -106,32 +107,41 @@ def last_rows_in_place(fgraph: FunctionGraph, node: Apply) -> dict[int, LastRow]
     They, by the positions of the outputs of the scan.
     """
     found = {}
+    fixed = set(node.op.inner_non_seqs(node.op.inner_inputs))
     for output, n_initial, oldest, result in _states(node):
         readers = _readers_after_initial_rows(fgraph, output, n_initial, n_initial)
-        if readers and _may_be_in_place(result, oldest):
+        if readers and _may_be_in_place(result, oldest, fixed):
             found[node.outputs.index(output)] = LastRow(readers, n_initial, True)
     return found
 
 
-def _may_be_in_place(result: Variable, state: Variable) -> bool:
-    """Say whether a step computes `result` from a state element by element, or changes parts."""
+def _may_be_in_place(result: Variable, state: Variable, fixed: set[Variable]) -> bool:
+    """Say whether a step computes `result` from a state element by element, or changes parts.
+
+    Parameters
+    ----------
+    fixed
+        The inputs of the step that are the same in every step.
+    """
     if result is state:
         return True
     node = result.owner
     if node is None or result.type.ndim != state.type.ndim:
         return False
     if isinstance(node.op, Elemwise):
-        return any(_may_be_in_place(i, state) for i in node.inputs)
+        return any(_may_be_in_place(i, state, fixed) for i in node.inputs)
     if isinstance(node.op, IncSubtensor):
         # Most of an array is often written by slices, as in u[1:-1] = ...; that is better
-        # computed elsewhere if it reads what is overwritten.
-        array, value = node.inputs[:2]
-        changes_much = all(isinstance(part, slice) for part in node.op.idx_list)
-        if changes_much and state in ancestors([value]):
+        # computed elsewhere if it reads what is overwritten.  A part that moves is small.
+        array, value, *places = node.inputs
+        may_be_most = all(isinstance(part, slice) for part in node.op.idx_list) and all(
+            isinstance(v, Constant) or v.owner is not None or v in fixed for v in ancestors(places)
+        )
+        if may_be_most and state in ancestors([value]):
             return False
-        return _may_be_in_place(array, state)
+        return _may_be_in_place(array, state, fixed)
     if isinstance(node.op, (AdvancedIncSubtensor, AdvancedIncSubtensor1)):
-        return _may_be_in_place(node.inputs[0], state)
+        return _may_be_in_place(node.inputs[0], state, fixed)
     return False
 
 
