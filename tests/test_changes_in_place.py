@@ -96,6 +96,18 @@ STEPS: dict[str, Step] = {
         lib.choose(i < 3, lib.put(s, lib.both(i), s[0]), s),
         s[i],
     ),
+    "one or the other": lambda lib, i, s: (
+        lib.choose(s[i] > 0, lib.put(s, i, s[0] - s[i]), lib.put(lib.add(s, 0, s[i]), i, s[0])),
+        s[0],
+    ),
+    "one of two after a change": lambda lib, i, s: (
+        lib.choose(
+            s[i] > 0,
+            lib.add(lib.put(s, 0, s[i]), i, 1.0),
+            lib.add(lib.put(s, 0, s[i]), i // 2, s[1]),
+        ),
+        s[i],
+    ),
     "an integer on a condition": lambda lib, i, s: (lib.choose(i > 2, lib.put(s, i, i), s), s[0]),
     "a part that moves": lambda lib, i, s: (
         lib.put(s, slice(i, i + 2), s[i // 2 : i // 2 + 2] * 0.5),
@@ -232,6 +244,25 @@ def test_a_swap_can_be_differentiated_and_vectorised_by_jax() -> None:
         ends = np.asarray(jax.vmap(lambda x: function(CHOSEN, x)[0])(starts))
     for end, begun in zip(ends, starts):
         np.testing.assert_array_equal(end, _expected("swap", begun, False)[0])
+
+
+def test_a_number_of_steps_that_is_computed_copies_nothing_either() -> None:
+    start = at.dmatrix("start")
+    n = start.shape[0]
+
+    def site(k: Any, s: Any) -> Any:
+        i, j = k // n, k % n
+        return at.set_subtensor(s[i, j], 0.5 * (s[i - 1, j] + s[i, j - 1]))
+
+    states, _ = aesara.scan(site, sequences=[at.arange(n * n)], outputs_info=[start])
+    f = aesara.function([start], states[-1], mode="NUMBA_FIXED")
+    expected = np.random.default_rng(5).normal(size=(4, 4))
+    found = f(expected.copy())
+    assert ".copy()" not in fixed_modes.numba_source(f)
+    for i in range(4):
+        for j in range(4):
+            expected[i, j] = 0.5 * (expected[i - 1, j] + expected[i, j - 1])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_a_part_that_is_turned_round() -> None:

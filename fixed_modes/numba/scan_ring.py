@@ -74,6 +74,9 @@ class Ring:
             if not is_empty:
                 template = f"{{}} >= {{}} + {offset}" if offset else "{} >= {}"
                 self.is_full = plan.decide(template, self.known_length, steps.known)
+        elif self._has_initial_rows_alone(writer):
+            # Any step comes around to the first one.
+            self.is_full = False
         if self.is_full:
             return
         if offset == 1 and self.is_full is False and self.known_length is not None:
@@ -89,6 +92,11 @@ class Ring:
         self.turn = writer.fresh(f"{self.name}_turn")
         start = f"{self.first_row} % max({self.length}, 1)" if self.first_row else "0"
         writer.emit(f"{self.turn} = {start}")
+
+    def _has_initial_rows_alone(self, writer: Writer) -> bool:
+        if self.known_length is None or not self.first_row or self.reach:
+            return False
+        return writer.plan.decide(f"{{}} == {self.first_row}", self.known_length)
 
     def place(self, writer: Writer, step: str) -> None:
         """Write which row the present step writes."""

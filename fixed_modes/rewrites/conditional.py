@@ -10,20 +10,21 @@ from typing import Any
 
 import aesara.tensor as at
 import numpy as np
-from aesara.graph.basic import Constant, Variable
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import in2out, node_rewriter
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.scalar import basic as aes
 from aesara.tensor.elemwise import DimShuffle, Elemwise
 from aesara.tensor.subtensor import (
-    AdvancedIncSubtensor,
     AdvancedIncSubtensor1,
     AdvancedSubtensor,
     AdvancedSubtensor1,
     IncSubtensor,
     Subtensor,
 )
+
+from fixed_modes.rewrites.increments import CHANGES
 
 # With the other rewrites of ours that look for elementwise ops, before these are fused.
 _POSITION = 48.4
@@ -37,7 +38,7 @@ def with_conditional_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQue
 
 
 @node_rewriter([Elemwise])
-def conditional_changes(fgraph: FunctionGraph, node: Any) -> Any:
+def conditional_changes(fgraph: FunctionGraph, node: Apply) -> Any:
     """Choose the elements that change in place of whole arrays, where one condition decides."""
     if not isinstance(node.op.scalar_op, aes.Switch):
         return False
@@ -45,14 +46,42 @@ def conditional_changes(fgraph: FunctionGraph, node: Any) -> Any:
     flag = _single(condition)
     if flag is None or first.type.dtype != second.type.dtype:
         return False
-    for changed, original, is_first in ((first, second, True), (second, first, False)):
-        changes = _changes_of(changed, original)
-        if changes:
-            new = original
-            for change in changes:
-                new = _on_condition(flag, change, new, original, is_first)
-            return [new] if new.type == node.outputs[0].type else False
-    return False
+    # What both are changes of, if they are.
+    original = next((v for v in _sources(first) if v in _sources(second)), None)
+    if original is None:
+        return False
+    new = original
+    for changed, is_first in ((first, True), (second, False)):
+        before = new
+        for change in _changes_of(changed, original):
+            new = _on_condition(flag, change, new, before, is_first)
+    return [new] if new.type == node.outputs[0].type else False
+
+
+def _sources(changed: Variable) -> list[Variable]:
+    """List an array and all that it is a change of, the nearest one first."""
+    found = [changed]
+    while (node := changed.owner) is not None and _changes_few(node):
+        changed = node.inputs[0]
+        found.append(changed)
+    return found
+
+
+def _changes_few(node: Apply) -> bool:
+    """Say whether a node changes elements of an array, which are hardly most of them."""
+    if isinstance(node.op, IncSubtensor):
+        return not all(isinstance(i, slice) for i in node.op.idx_list)
+    return isinstance(node.op, CHANGES)
+
+
+def _changes_of(changed: Variable, original: Variable) -> list[Apply]:
+    """List the nodes, the first one first, that make an array of another."""
+    changes = []
+    while changed is not original:
+        assert changed.owner is not None
+        changes.append(changed.owner)
+        changed = changed.owner.inputs[0]
+    return changes[::-1]
 
 
 def _single(variable: Variable) -> Variable | None:
@@ -72,36 +101,17 @@ def _single(variable: Variable) -> Variable | None:
     return variable.dimshuffle([])
 
 
-def _changes_of(changed: Variable, original: Variable) -> list[Any]:
-    """List the nodes, the first one first, that make an array of another; none if they don't."""
-    changes = []
-    while changed is not original:
-        node = changed.owner
-        if node is None or not isinstance(
-            node.op, (IncSubtensor, AdvancedIncSubtensor, AdvancedIncSubtensor1)
-        ):
-            return []
-        if isinstance(node.op, IncSubtensor) and all(
-            isinstance(i, slice) for i in node.op.idx_list
-        ):
-            # It may well be most of the array.
-            return []
-        changes.append(node)
-        changed = node.inputs[0]
-    return changes[::-1]
-
-
 def _on_condition(
-    flag: Variable, change: Any, array: Variable, original: Variable, if_true: bool
+    flag: Variable, change: Apply, array: Variable, before: Variable, if_true: bool
 ) -> Variable:
     """Make a node's change of another array, if a condition is true, or else if it is false.
 
-    Where it does not change, the array is what it was before all changes.
+    Where it does not, the array is still what it was before the changes of its branch.
     """
     op, (_, value, *index) = change.op, change.inputs
     dtype = array.type.dtype
     if op.set_instead_of_inc:
-        kept = _part(op, original, index)
+        kept = _part(op, before, index)
     else:
         # What leaves every number as it is, and the sign of zero.
         negative = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(np.dtype(dtype).kind, 0)
