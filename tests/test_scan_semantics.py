@@ -349,3 +349,16 @@ def test_last_row_of_a_loop_over_nothing_is_an_error(mode: str) -> None:
     assert f(1.0, np.array([2.0, 3.0])) == 6.0
     with pytest.raises((IndexError, ValueError), match=r"shape|index"):
         f(1.0, np.zeros(0))
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_gradient_by_a_sequence_without_rows(columns: int, mode: str) -> None:
+    xs, weights = at.dmatrix("xs"), at.dvector("weights")
+    sums, _ = aesara.scan(lambda x, w: (x * w).sum(), sequences=[xs], non_sequences=[weights])
+    f = aesara.function([xs, weights], aesara.grad(sums.sum(), [xs, weights]), mode=mode)
+    by_xs, by_weights = f(np.ones((0, columns)), np.ones(columns))
+    assert by_xs.shape == (0, columns)
+    np.testing.assert_array_equal(by_weights, np.zeros(columns))
+    by_xs, by_weights = f(np.full((2, columns), 5.0), np.full(columns, 3.0))
+    np.testing.assert_array_equal(by_xs, np.full((2, columns), 3.0))
+    np.testing.assert_array_equal(by_weights, np.full(columns, 10.0))

@@ -141,6 +141,9 @@ def _inc_subtensor(op: IncSubtensor, node: Apply, values: list[Any], frame: Fram
     x, y = jnp.asarray(values[0]), jnp.asarray(values[1])
     y = y.astype(x.dtype)
     selections = _selections(op.idx_list, node.inputs[2:], x.shape, frame)
+    if not y.size and not all(_size(*pair) for pair in zip(selections, x.shape)):
+        # Rows that no step of a loop has made have no length that could fit.
+        return [x]
     if all(isinstance(selection, Span) for selection in selections):
         return [_update_window(x, y, selections, op.set_instead_of_inc)]
     if any(_is_moving_window(selection) for selection in selections):
@@ -159,6 +162,12 @@ def _is_moving(selection: Selection) -> bool:
 
 def _is_moving_window(selection: Selection) -> bool:
     return isinstance(selection, Span) and _is_moving(selection) and not selection.squeezed
+
+
+def _size(selection: Selection, length: int) -> int:
+    if isinstance(selection, Span):
+        return int(selection.size)
+    return len(range(*selection.indices(length)))
 
 
 def _static_part(selection: Selection) -> slice:

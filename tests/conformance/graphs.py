@@ -312,9 +312,14 @@ class Writer(Expressions):
     def write_gradients(self) -> None:
         """Draw gradients of the results by the inputs.
 
-        None of `until` loops: Aesara builds wrong graphs for them.
+        None of `until` loops: Aesara builds wrong graphs for them.  None by sequences without
+        rows: in Python their gradient is an error, since rows that no step made have no length.
         """
-        sources = [v.name for v in self.inputs if v.dtype in ("float32", "float64")]
+        sources = [
+            v.name
+            for v in self.inputs
+            if v.dtype in ("float32", "float64") and 0 not in v.shape[:1]
+        ]
         if not self.differentiable or not sources or self.has_until or not self.chance(2):
             return
         cost = " + ".join(f"{name}.sum()" for name in self.differentiable)
