@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Thresholds of `gc.set_threshold` under which rewriting and compiling a graph spend a few
-#: percent of their time on garbage; with Python's own it is up to a third.  What a large
+#: Thresholds of `gc.set_threshold` under which rewriting and compiling a graph spend at most
+#: an eighth of their time on garbage; with Python's own it is up to a third.  What a large
 #: graph leaves behind meanwhile is some 30 MiB.
 _RARE = (200_000, 20, 100)
 

@@ -22,6 +22,8 @@ from aesara.tensor.elemwise import Elemwise
 from aesara.tensor.exceptions import NotScalarConstantError
 from aesara.tensor.subtensor import AdvancedIncSubtensor, AdvancedIncSubtensor1, IncSubtensor
 
+from fixed_modes.rewrites.scan_like import scan_like
+
 #: Change some elements of their first input.
 CHANGES = (IncSubtensor, AdvancedIncSubtensor, AdvancedIncSubtensor1)
 
@@ -60,17 +62,7 @@ def increment_states(fgraph: FunctionGraph, node: Apply) -> Any:
             outputs[position] = new
     if all(new is old for new, old in zip(outputs, op.inner_outputs)):
         return False
-    new_op = Scan(
-        op.inner_inputs,
-        outputs,
-        info,
-        mode=op.mode,
-        profile=op.profile,
-        truncate_gradient=op.truncate_gradient,
-        name=op.name,
-        allow_gc=op.allow_gc,
-        strict=op.strict,
-    )
+    new_op = scan_like(op, op.inner_inputs, outputs, info)
     return dict(zip(node.outputs, new_op(*node.inputs, return_list=True)))
 
 

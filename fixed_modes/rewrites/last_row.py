@@ -152,13 +152,13 @@ def shorten(scan: Apply, position: int, n_rows: int) -> bool:
     -------
     Whether the buffer is one that an allocation and the initial rows make.
     """
-    shorter = first_rows(scan.inputs[position], n_rows)
+    shorter = initial_rows(scan.inputs[position], n_rows)
     if shorter is not None:
         scan.inputs[position] = shorter
     return shorter is not None
 
 
-def first_rows(buffer: Variable, n_rows: int) -> Variable | None:
+def initial_rows(buffer: Variable, n_rows: int) -> Variable | None:
     """Give a buffer of so many rows, which are all initial ones.
 
     Returns

@@ -23,7 +23,8 @@ from aesara.scan.utils import compress_outs, scan_can_remove_outs
 from aesara.tensor.basic import AllocEmpty
 from aesara.tensor.subtensor import IncSubtensor, Subtensor, get_idx_list
 
-from fixed_modes.rewrites.last_row import first_rows, last_row_of_initial, last_rows_in_place
+from fixed_modes.rewrites.last_row import initial_rows, last_row_of_initial, last_rows_in_place
+from fixed_modes.rewrites.scan_like import scan_like
 
 
 @node_rewriter([Scan])
@@ -53,7 +54,7 @@ def keep_last_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     inputs = list(node.inputs)
     for index, rows in needed.items():
         position = _outer_input(op, index)
-        shorter = first_rows(inputs[position], rows - 1) if index in in_place else None
+        shorter = initial_rows(inputs[position], rows - 1) if index in in_place else None
         if shorter is not None:
             inputs[position] = shorter
             continue
@@ -65,17 +66,7 @@ def keep_last_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     unused = [i for i in needed if not fgraph.clients[node.outputs[i]] and not info.n_mit_mot]
     _, removable = scan_can_remove_outs(op, unused)
     inner_inputs, inner_outputs, new_info, inputs, places = compress_outs(op, removable, inputs)
-    new_op = Scan(
-        inner_inputs,
-        inner_outputs,
-        new_info,
-        mode=op.mode,
-        profile=op.profile,
-        truncate_gradient=op.truncate_gradient,
-        name=op.name,
-        allow_gc=op.allow_gc,
-        strict=op.strict,
-    )
+    new_op = scan_like(op, inner_inputs, inner_outputs, new_info)
     outputs = new_op(*inputs, return_list=True)
     replacements: dict[Any, Any] = {
         output: outputs[places[index]]

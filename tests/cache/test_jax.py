@@ -24,13 +24,9 @@ from fixed_modes.errors import FixedModesWarning
 from fixed_modes.jax import cache
 from fixed_modes.jax.cache import StoredJit, can_store, program_key
 from fixed_modes.jax.compile_options import jit
+from tests.jax_versions import CAN_STORE, needs_storing
 
 INSTALLED_IN = Path(fixed_modes.__file__).parents[1]
-
-SUPPORTED = jax.version.__version_info__[:3] >= (0, 4, 30)
-needs_support = pytest.mark.skipif(
-    not SUPPORTED, reason="this JAX can't serialise what it has compiled for a CPU"
-)
 
 
 @pytest.fixture
@@ -50,11 +46,11 @@ EXPECTED = [0.0, 2.0, 6.0, 12.0]
 
 
 def test_it_is_used_where_jax_can_serialise(directory: Path) -> None:
-    assert can_store() == SUPPORTED
-    assert isinstance(jit(cumulated, {}), StoredJit) == SUPPORTED
+    assert can_store() == CAN_STORE
+    assert isinstance(jit(cumulated, {}), StoredJit) == CAN_STORE
 
 
-@needs_support
+@needs_storing
 def test_functions_that_ignore_another_argument_are_kept_apart(directory: Path) -> None:
     a, b, matrix = np.ones(2), np.zeros(2), np.zeros((2, 2))
     for position, args in enumerate([(a, b), (b, a), (matrix, b, a)]):
@@ -67,7 +63,7 @@ def states(function: Any) -> list[str]:
     return [repr(outcome) for outcome in function.outcomes]
 
 
-@needs_support
+@needs_storing
 def test_what_was_compiled_is_loaded_with_its_structure(directory: Path) -> None:
     for expected in ("compiled", "loaded"):
         function = jit(cumulated, {})
@@ -85,7 +81,7 @@ def test_what_was_compiled_is_loaded_with_its_structure(directory: Path) -> None
     assert len(list(directory.iterdir())) == 3
 
 
-@needs_support
+@needs_storing
 def test_a_damaged_entry_is_compiled_again_with_one_warning(directory: Path) -> None:
     jit(cumulated, {})(ARGS)
     (path,) = directory.iterdir()
@@ -97,7 +93,7 @@ def test_a_damaged_entry_is_compiled_again_with_one_warning(directory: Path) -> 
     assert states(function) == ["compiled"]
 
 
-@needs_support
+@needs_storing
 def test_calls_back_are_not_stored_and_the_reason_is_told(
     directory: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -114,7 +110,7 @@ def test_calls_back_are_not_stored_and_the_reason_is_told(
     assert not directory.exists()
 
 
-@needs_support
+@needs_storing
 def test_the_report_has_a_line_for_each_compilation(directory: Path) -> None:
     x, n = at.dvector("x"), at.lscalar("n")
     f = aesara.function([x, n], at.alloc(x.sum(), n), mode="JAX_FIXED")
@@ -127,7 +123,7 @@ def test_the_report_has_a_line_for_each_compilation(directory: Path) -> None:
         fixed_modes.cache_report(stock)
 
 
-@needs_support
+@needs_storing
 def test_programs_options_versions_and_settings_are_the_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -155,7 +151,7 @@ def test_large_constants_are_part_of_the_program() -> None:
     assert len(texts) == 2
 
 
-@needs_support
+@needs_storing
 def test_the_users_own_cache_and_debugging_are_left_to_jax(directory: Path, tmp_path: Path) -> None:
     assert can_store()
     for name, value in (
@@ -204,7 +200,7 @@ RUN = """
 """
 
 
-@needs_support
+@needs_storing
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     flags = (
         f"{os.environ['AESARA_FLAGS']},fixed_modes__cache=True,fixed_modes__cache_dir={tmp_path}"

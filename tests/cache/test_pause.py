@@ -10,6 +10,8 @@ from typing import Any
 
 import aesara
 import aesara.tensor as at
+import jax
+import numba
 import numpy as np
 import pytest
 from aesara.graph.basic import Apply
@@ -125,4 +127,44 @@ def test_a_function_leaves_the_collector_as_it_was(mode: str) -> None:
         np.testing.assert_array_equal(f(np.array([1.0, 2.0])), [4.0, 6.0])
     assert seen
     assert all(thresholds[0] > 701 for thresholds in seen)
+    assert gc.get_threshold() == (701, 11, 12)
+
+
+def test_numba_compiles_a_first_call_under_it() -> None:
+    gc.set_threshold(701, 11, 12)
+    seen: list[int] = []
+
+    class Watching(numba.core.event.Listener):
+        def on_start(self, event: Any) -> None:
+            seen.append(gc.get_threshold()[0])
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    x = at.dvector("x")
+    with aesara.config.change_flags(fixed_modes__cache=False):
+        f = aesara.function([x], at.exp(x).sum(), mode="NUMBA_FIXED")
+        with numba.core.event.install_listener("numba:compile", Watching()):
+            np.testing.assert_allclose(f(np.zeros(3)), 3.0)
+    assert seen
+    assert min(seen) > 701
+    assert gc.get_threshold() == (701, 11, 12)
+
+
+def test_jax_compiles_a_first_call_under_it() -> None:
+    gc.set_threshold(701, 11, 12)
+    seen: list[int] = []
+
+    def note(event: str, duration: float, **details: Any) -> None:
+        if "backend_compile" in event:
+            seen.append(gc.get_threshold()[0])
+
+    x = at.dvector("x")
+    with aesara.config.change_flags(fixed_modes__cache=False):
+        f = aesara.function([x], at.exp(x).sum(), mode="JAX_FIXED")
+        # JAX has no public way to take a listener back.
+        jax.monitoring.register_event_duration_secs_listener(note)
+        np.testing.assert_allclose(f(np.zeros(3)), 3.0)
+    assert seen
+    assert min(seen) > 701
     assert gc.get_threshold() == (701, 11, 12)

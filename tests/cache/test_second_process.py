@@ -9,14 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jax
-import pytest
-
 import fixed_modes
 from benchmarks.workloads import NAMES
+from tests.jax_versions import needs_storing
 
 INSTALLED_IN = Path(fixed_modes.__file__).parents[1]
-CAN_STORE_JAX = jax.version.__version_info__[:3] >= (0, 4, 30)
 
 RUN = """
 import json, sys, warnings
@@ -112,6 +109,6 @@ def test_numba_compiles_nothing(tmp_path: Path) -> None:
     expect_nothing_to_do("NUMBA_FIXED", tmp_path)
 
 
-@pytest.mark.skipif(not CAN_STORE_JAX, reason="this JAX can't serialise what it has compiled")
+@needs_storing
 def test_jax_compiles_nothing(tmp_path: Path) -> None:
     expect_nothing_to_do("JAX_FIXED", tmp_path)

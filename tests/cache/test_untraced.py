@@ -33,11 +33,9 @@ from fixed_modes.jax.foreign import check_conversions
 from fixed_modes.jax.graph_names import GraphNames
 from fixed_modes.jax.scalar import scalar_lower
 from fixed_modes.jax.variants import Variant
+from tests.jax_versions import needs_storing
 
-SUPPORTED = jax.version.__version_info__[:3] >= (0, 4, 30)
-pytestmark = pytest.mark.skipif(
-    not SUPPORTED, reason="this JAX can't serialise what it has compiled for a CPU"
-)
+pytestmark = needs_storing
 X = np.array([1.0, -2.0, 0.5])
 
 
