@@ -49,6 +49,12 @@ DERIVED_NODE_TAGS = frozenset(
 DERIVED_TAGS = frozenset(["attr", "attr_filter", "trace", "test_value"])
 
 _PACKAGES = ("aesara", "fixed_modes")
+# Of what a class is, the first that holds counts.
+_ROLES: tuple[type, ...] = (
+    *(NominalVariable, Constant, Variable, Apply, FunctionGraph),
+    *(Mode, RewriteDatabaseQuery, Scan, OpFromGraph, Composite),
+)
+_OUTSIDE = frozenset([NominalVariable, Constant, Variable, Apply, FunctionGraph])
 
 
 class GraphKey(Key):
@@ -89,16 +95,14 @@ class GraphKey(Key):
         for node in nodes_in_order(outputs, numbers):
             for variable in node.inputs:
                 if variable not in numbers:
-                    if not isinstance(variable, Constant):
-                        raise Undescribable(f"{variable}, which is neither an input nor computed")
+                    self._check_constant(variable)
                     number("constant", variable)
             self.write("node", self.digest_of(node.op), *[numbers[i] for i in node.inputs])
             self._add_tags(vars(node.tag), DERIVED_NODE_TAGS)
             number("outputs", *node.outputs)
         for variable in outputs:
             if variable not in numbers:
-                if not isinstance(variable, Constant):
-                    raise Undescribable(f"{variable}, which is neither an input nor computed")
+                self._check_constant(variable)
                 number("constant", variable)
         self.add([numbers[variable] for variable in outputs])
 
@@ -121,8 +125,13 @@ class GraphKey(Key):
         self.variables += known[2]
         return known[1]
 
+    @staticmethod
+    def _check_constant(variable: Variable) -> None:
+        if _role(type(variable)) is not Constant:
+            raise Undescribable(f"{variable}, which is neither an input nor computed")
+
     def _describe(self, key: Key, value: Any) -> bool:
-        if isinstance(value, (Variable, Apply, FunctionGraph)):
+        if _role(type(value)) in _OUTSIDE:
             raise Undescribable(f"{value}, outside of a graph")
         if isinstance(value, frozendict):
             key.write("frozendict")
@@ -137,24 +146,23 @@ class GraphKey(Key):
     def _add_object(self, value: Any) -> None:
         kind = type(value)
         self._add_class(kind)
-        if isinstance(value, Mode):
+        role = _role(kind)
+        if role is Mode:
             # Of the linker of an inner graph's mode nothing is used.
             self._add_class(type(value.linker))
             self.add(value._optimizer)
-        elif isinstance(value, RewriteDatabaseQuery):
+        elif role is RewriteDatabaseQuery:
             self._add_query(value)
         else:
-            if isinstance(value, (Scan, OpFromGraph)):
+            if role in (Scan, OpFromGraph):
                 self.add_function_graph(value.fgraph)
-            elif isinstance(value, Composite):
+            elif role is Composite:
                 self.add_graph(value.inputs, value.outputs)
-            if isinstance(value, OpFromGraph):
+            if role is OpFromGraph:
                 self.add(sorted(set(value.kwargs) - {"mode"}))
-            derived = derived_attributes(kind)
-            for name, part in sorted(vars(value).items()):
-                if name not in derived:
-                    self.write("attribute", name)
-                    self.add(part)
+            attributes = vars(value)
+            told = sorted(attributes.keys() - derived_attributes(kind))
+            self.add_named("attribute", [(name, attributes[name]) for name in told])
 
     def _add_query(self, query: RewriteDatabaseQuery) -> None:
         if query.extra_rewrites:
@@ -176,14 +184,15 @@ class GraphKey(Key):
         self._classes[kind] = name
 
     def _add_variable(self, variable: Variable) -> None:
-        if isinstance(variable, NominalVariable):
+        role = _role(type(variable))
+        if role is NominalVariable:
             # There is one object for all that are equal; its name says nothing.
             self.write("nominal", self.digest_of(variable.type))
             self.add(variable.id)
             return
         self._add_class(type(variable))
         self.write("variable", self.digest_of(variable.type), variable.name or "")
-        if isinstance(variable, Constant):
+        if role is Constant:
             self.add(variable.data)
         self._add_tags(vars(variable.tag), DERIVED_TAGS)
 
@@ -223,6 +232,20 @@ def protected_inputs(fgraph: FunctionGraph) -> list[int] | None:
     if protected is None:
         return None
     return [number for number, variable in enumerate(fgraph.inputs) if variable in protected]
+
+
+def _role(kind: Any) -> type | None:
+    """Say which of the classes that are described in a way of their own a class is of.
+
+    `isinstance` asks all subclasses of the metaclass `ABCMeta`, which takes longer, the
+    first time, than describing a small graph.
+    """
+    return _known_role(kind)
+
+
+@lru_cache(maxsize=1024)
+def _known_role(kind: Any) -> type | None:
+    return next((role for role in _ROLES if role in kind.__mro__), None)
 
 
 def derived_attributes(kind: Any) -> frozenset[str]:

@@ -188,9 +188,7 @@ def graph_key(fgraph: FunctionGraph, mode: Mode, specs: Any) -> tuple[str, list[
     key.write("rewritten graph")
     key.add(facts())
     key.add(registry_digest())
-    for name, value in found.items():
-        key.write("flag", name)
-        key.add(value if isinstance(value, Mode) else str(value))
+    key.add_named("flag", ((n, v if isinstance(v, Mode) else str(v)) for n, v in found.items()))
     key.add(mode)
     key.add(tuple(mode.linker.excluded_tags))
     key.add(specs)

@@ -13,7 +13,7 @@ import importlib
 import marshal
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -101,6 +101,16 @@ class Key:
                 pass
         elif self._describe_more is None or not self._describe_more(self, value):
             self.add_by_name(value)
+
+    def add_named(self, kind: str, values: Iterable[tuple[str, Any]]) -> None:
+        """Add values with their names, in the order that they come in."""
+        items = self._items
+        for name, value in values:
+            items.append((kind, name))
+            if type(value) in _SIMPLE:
+                items.append(value)
+            else:
+                self.add(value)
 
     def write(self, kind: str, *parts: bytes | str | int) -> None:
         """Add text, bytes or numbers, so that nothing else adds the same."""

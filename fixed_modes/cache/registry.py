@@ -6,9 +6,7 @@ their names; with any other, rewritten graphs are not kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from itertools import chain
-from operator import is_
+from collections.abc import Collection, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -16,6 +14,7 @@ import aesara.ifelse  # noqa: F401 (registers rewrites, and both back ends impor
 from aesara.compile.mode import optdb
 from aesara.graph.rewriting.basic import FromFunctionNodeRewriter, PatternNodeRewriter
 
+from fixed_modes.cache.contents import Contents, are_same
 from fixed_modes.cache.key import Key, Undescribable
 
 _PACKAGES = ("aesara", "fixed_modes")
@@ -26,24 +25,20 @@ class _Known(NamedTuple):
 
     Attributes
     ----------
-    places
-        Views of the dictionaries that say so.
-    sizes, contents
-        Of these.
+    contents
+        Of the dictionaries that say so; None if they have not been looked at.
     members
         As `_members` lists them.
     digest
         Their hash.
     """
 
-    places: list[Collection[Any]]
-    sizes: list[int]
-    contents: list[Any]
+    contents: Contents | None
     members: list[Any]
     digest: str
 
 
-_last = _Known([], [], [], [], "")
+_last = _Known(None, [], "")
 
 
 def registry_digest() -> str:
@@ -55,13 +50,13 @@ def registry_digest() -> str:
         If there is a rewrite that is not Aesara's own.
     """
     global _last
-    if _last.digest and _is_as_it_was(_last):
+    if _last.contents is not None and _last.contents.are_as_they_were():
         return _last.digest
     members: list[Any] = []
     places: list[Collection[Any]] = []
     _members(optdb, members, places, set())
     digest = _last.digest
-    if len(_last.members) != len(members) or not _are_same(_last.members, members):
+    if len(_last.members) != len(members) or not are_same(_last.members, members):
         key = Key()
         numbers: dict[int, int] = {}
         texts = []
@@ -75,21 +70,8 @@ def registry_digest() -> str:
                 texts.append(repr(_described(member)))
         key.write("registry", *texts)
         digest = key.hexdigest()
-    contents = list(chain.from_iterable(places))
-    _last = _Known(places, list(map(len, places)), contents, members, digest)
+    _last = _Known(Contents(places), members, digest)
     return digest
-
-
-def _is_as_it_was(known: _Known) -> bool:
-    """Say whether nothing has changed, without the walk through all sets in Python."""
-    if known.sizes != list(map(len, known.places)):
-        return False
-    return _are_same(known.contents, chain.from_iterable(known.places))
-
-
-def _are_same(values: Iterable[Any], others: Iterable[Any]) -> bool:
-    # By identity: rewrites that are equal are not always the same.
-    return all(map(is_, values, others))
 
 
 def _members(

@@ -6,14 +6,16 @@ What is traced depends on them, and nothing in a graph names them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from types import FunctionType
 from typing import Any
 
 from jax.interpreters import batching
 
+from fixed_modes.cache.contents import Contents, are_same
 from fixed_modes.cache.key import Undescribable
 from fixed_modes.jax import lowerings  # noqa: F401  (fills the dispatch tables)
 from fixed_modes.jax.dispatch import jax_lower
@@ -30,31 +32,58 @@ _LOADED_LATE = frozenset(name for names in LATE.values() for name in names)
 _OWN_TABLES: list[tuple[Any, dict[type, Any]]] = [
     (table, dict(table.registry)) for table in (jax_lower, scalar_lower)
 ]
-#: The primitives and rules that were looked at last, with nothing to be said against them.
-_last_rules: list[tuple[Any, Any]] = []
+
+
+class _Checked:
+    """Tables with nothing to be said against what they held."""
+
+    def __init__(self) -> None:
+        self._tables: list[Any] = []
+        self._contents = Contents([])
+
+    def includes(self, tables: Sequence[Mapping[Any, Any]]) -> bool:
+        """Say whether these are the tables, and hold what they did."""
+        is_known = len(self._tables) == len(tables) and are_same(self._tables, tables)
+        return is_known and self._contents.are_as_they_were()
+
+    def note(self, tables: Sequence[Mapping[Any, Any]]) -> None:
+        """Take these instead."""
+        self._tables = list(tables)
+        self._contents = Contents(view for t in tables for view in (t.keys(), t.values()))
+
+
+_checked_conversions, _checked_rules = _Checked(), _Checked()
 
 
 def check_conversions() -> None:
-    """Look for conversions of others.
+    """Look for conversions of others; quick where nothing was registered since the last time.
 
     Raises
     ------
     Undescribable
         If there are any, for Aesara's ops, or any rules for JAX's primitives.
     """
+    own = [table.registry for table, _ in _OWN_TABLES]
+    aesaras = getattr(sys.modules.get("aesara.link.jax.dispatch"), "jax_funcify", None)
+    others = [] if aesaras is None else [aesaras.registry]
+    if not _checked_conversions.includes([*own, *others]):
+        _check_tables(others)
+        _checked_conversions.note([*own, *others])
+    _check_rules()
+
+
+def _check_tables(others: Sequence[Mapping[type, Any]]) -> None:
+    """Look for conversions of others in the tables of this package and of Aesara's."""
     for table, own in _OWN_TABLES:
         for kind, function in table.registry.items():
             # Some of our own come when they are needed.
             if own.get(kind) is not function and _home(function) not in _LOADED_LATE:
                 raise _foreign(kind, function)
-    aesaras = getattr(sys.modules.get("aesara.link.jax.dispatch"), "jax_funcify", None)
-    if aesaras is not None:
-        for kind, function in aesaras.registry.items():
-            is_of_aesara = kind is object or kind.__module__.partition(".")[0] in _OWN
-            # Graphs with ops of others are never described.
-            if is_of_aesara and _home(function).partition(".")[0] not in _OWN:
-                raise _foreign(kind, function)
-    _check_rules()
+    for kind, function in chain.from_iterable(table.items() for table in others):
+        is_of_aesara = kind is object or kind.__module__.partition(".")[0] in _OWN
+        # Graphs with ops of others are never described.
+        if is_of_aesara and _home(function).partition(".")[0] not in _OWN:
+            raise _foreign(kind, function)
 
 
 def _home(function: Any) -> str:
@@ -76,22 +105,17 @@ def _check_rules() -> None:
     except (ImportError, AttributeError, KeyError) as exc:
         raise Undescribable("a JAX that keeps its rules elsewhere") from exc
     tables.append(batching.primitive_batchers)
-    rules = [item for table in tables for item in table.items()]
-    if len(rules) == len(_last_rules) and all(map(_are_same, rules, _last_rules)):
+    if _checked_rules.includes(tables):
         return
     foreign = {
         primitive
-        for primitive, rule in rules
+        for primitive, rule in chain.from_iterable(table.items() for table in tables)
         if not all(map(_is_of_jax, _functions(getattr(rule, "rule", rule), _DEPTH)))
     }
     # Those for primitives of their own are not used here.
     if foreign:
         _check_primitives(foreign)
-    _last_rules[:] = rules
-
-
-def _are_same(rule: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
-    return rule[0] is other[0] and rule[1] is other[1]
+    _checked_rules.note(tables)
 
 
 def _is_of_jax(function: FunctionType) -> bool:
@@ -131,4 +155,4 @@ def _functions(rule: Any, depth: int) -> Iterator[FunctionType]:
 
 # Now rather than in a first call; what is registered later is looked at then.
 with suppress(Undescribable):
-    _check_rules()
+    check_conversions()

@@ -182,9 +182,7 @@ def trace_key(origin: Origin, options: Mapping[str, Any], args: Sequence[Any]) -
     key.add(settings)
     if special:
         raise Undescribable(f"JAX's setting {special[0]}")
-    for name, value in flags().items():
-        key.write("flag", name)
-        key.add(value)
+    key.add_named("flag", flags().items())
     key.write("C compiler", str(bool(config.cxx)))
     return key.hexdigest()
 

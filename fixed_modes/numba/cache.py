@@ -128,12 +128,15 @@ def facts() -> dict[str, str]:
 
 def settings() -> dict[str, str]:
     """Say which settings of Numba and flags of Aesara the machine code depends on."""
-    found = {
-        name: repr(value)
-        for name, value in vars(numba_config).items()
-        if name.isupper() and not _HARMLESS.fullmatch(name)
-    }
-    return {**dict(sorted(found.items())), **{name: str(getattr(config, name)) for name in _FLAGS}}
+    values = vars(numba_config)
+    found = {name: repr(values[name]) for name in _telling(tuple(values))}
+    return {**found, **{name: str(getattr(config, name)) for name in _FLAGS}}
+
+
+@lru_cache(maxsize=1)
+def _telling(names: tuple[str, ...]) -> list[str]:
+    """Give the names of the settings that count, sorted."""
+    return [name for name in sorted(names) if name.isupper() and not _HARMLESS.fullmatch(name)]
 
 
 def compiled_once(
