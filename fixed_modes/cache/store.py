@@ -14,7 +14,7 @@ import stat
 import time
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -58,6 +58,9 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._has_warned = False
+        # The size of all entries when they were listed last, and of those written since.
+        self._listed: int | None = None
+        self._written = 0
 
     def get(self, key: str) -> bytes | None:
         """Give the content of an entry; None if there is none to be trusted.
@@ -118,7 +121,9 @@ class Store:
         except OSError as exc:
             self._warn(f"Compiled code can't be kept in {self.directory}: {exc}.")
             return False
-        self.prune(max_size)
+        self._written += size
+        if self._may_be_full(max_size):
+            self.prune(max_size)
         return True
 
     def remove(self, key: str) -> None:
@@ -128,8 +133,7 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """List the entries, the least recently used first."""
-        found = [entry for entry in self._files() if entry.path.name.endswith(_SUFFIX)]
-        return sorted(found, key=lambda entry: entry.used)
+        return _oldest_first(self._files())
 
     def prune(self, max_size: int) -> int:
         """Remove what the dead left behind, and the least recently used if there is too much.
@@ -138,17 +142,16 @@ class Store:
         -------
         How many entries have been removed.
         """
-        for file in self._files():
+        files = list(self._files())
+        for file in files:
             is_old = time.time() - file.used > _ABANDONED
             if file.path.name.endswith(_TEMPORARY) and is_old:
                 with suppress(OSError):
                     file.path.unlink()
-        entries = self.entries()
+        entries = _oldest_first(files)
         size = sum(entry.size for entry in entries)
-        if size <= max_size:
-            return 0
         removed = 0
-        for entry in entries:
+        for entry in entries if size > max_size else ():
             if size <= _ROOM * max_size:
                 break
             # Another process may have removed it already.
@@ -156,7 +159,15 @@ class Store:
                 entry.path.unlink()
             size -= entry.size
             removed += 1
+        self._listed, self._written = size, 0
         return removed
+
+    def _may_be_full(self, max_size: int) -> bool:
+        """Say whether the entries have to be listed, which takes long where there are many.
+
+        Half of the room that was left is for the other processes.
+        """
+        return self._listed is None or 2 * self._written > max_size - self._listed
 
     def clear(self) -> int:
         """Remove all entries, and temporary files too.
@@ -228,6 +239,11 @@ class Store:
 def store_in(configured: str) -> Store:
     """Give the store for a value of ``fixed_modes__cache_dir``; one object for each."""
     return Store(place.directory(configured))
+
+
+def _oldest_first(files: Iterable[Entry]) -> list[Entry]:
+    found = [entry for entry in files if entry.path.name.endswith(_SUFFIX)]
+    return sorted(found, key=lambda entry: entry.used)
 
 
 def _read(path: Path) -> bytes:

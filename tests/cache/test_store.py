@@ -328,6 +328,42 @@ def test_the_least_recently_used_go_first(store: Store, directory: Path) -> None
     assert not store.put(B, content_of(B, 60_000), 60_000)
 
 
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.iterdir())
+
+
+def test_the_bound_holds_after_every_entry(store: Store, directory: Path) -> None:
+    for number in range(40):
+        assert store.put(f"{number:064}", content_of(str(number), 9_000), 100_000)
+        assert _size(directory) <= 100_000
+    assert len(store.entries()) >= 5
+    # A smaller bound counts at once.
+    assert store.put(A, content_of(A, 9_000), 50_000)
+    assert _size(directory) <= 50_000
+
+
+def test_the_bound_holds_for_what_other_processes_have_written(
+    store: Store, directory: Path
+) -> None:
+    assert store.put(A, content_of(A, 9_000), 100_000)
+    other = Store(directory)
+    for number in range(20):
+        assert other.put(f"{number:064}", content_of(str(number), 9_000), ROOM)
+    assert _size(directory) > 100_000
+    assert Store(directory).put(B, content_of(B, 9_000), 100_000)
+    assert _size(directory) <= 100_000
+
+
+def test_entries_are_not_listed_for_each_that_is_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
+    for number in range(10):
+        assert store.put(f"{number:064}", content_of(str(number), 1_000), ROOM)
+    assert len(listed) == 1
+
+
 def test_other_files_in_the_directory_are_left_alone(store: Store, directory: Path) -> None:
     store.put(A, content_of(A), ROOM)
     (directory / "notes.txt").write_text("mine")
