@@ -24,6 +24,7 @@ import numpy as np
 from jax import lax
 from jax.interpreters import ad, batching, mlir
 
+from fixed_modes.jax.lanes import Lanes, select
 from fixed_modes.polynomials import (
     BIAS,
     COS,
@@ -50,32 +51,20 @@ TOO_LONG = 512
 LARGEST_ANGLE = 1e6
 
 
-def _integer(value: int) -> Any:
-    return np.int64(value)
-
-
-def _bits(x: Any) -> Any:
-    return lax.bitcast_convert_type(x, np.int64)
-
-
-def _from_bits(bits: Any) -> Any:
-    return lax.bitcast_convert_type(bits, np.float64)
-
-
-def _power_of_two(k: Any) -> Any:
+def _power_of_two(k: Lanes) -> Lanes:
     """Give ``2.0**k`` for integers from -1022 to 1023."""
-    return _from_bits(lax.shift_left(k + _integer(BIAS), jnp.full_like(k, MANTISSA)))
+    return ((k + BIAS) << MANTISSA).as_floats()
 
 
-def _rounded(x: Any) -> tuple[Any, Any]:
+def _rounded(x: Lanes) -> tuple[Lanes, Lanes]:
     """Give the nearest integers, as floats and as integers."""
     # Not by adding and subtracting a large number: XLA drops both.
-    whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
-    return whole, _bits(whole + SHIFT) - _integer(SHIFT_BITS)
+    whole = x.rounded()
+    return whole, (whole + SHIFT).bits() - SHIFT_BITS
 
 
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Evaluate by Estrin's scheme, the constant term first."""
+def _polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """Evaluate by Estrin's scheme, the constant term first; there are two at least."""
     terms: list[Any] = list(coefficients)
     while len(terms) > 1:
         terms = [
@@ -83,10 +72,11 @@ def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
             for n in range(0, len(terms), 2)
         ]
         x = x * x
-    return terms[0]
+    found: Lanes = terms[0]
+    return found
 
 
-def _reduced(x: Any) -> tuple[Any, Any]:
+def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     """Give ``k``, an integer, and ``exp(r) - 1`` for ``x = k log(2) + r``."""
     k, whole = _rounded(x * 1.4426950408889634)
     r = x - k * LOG2[0]
@@ -94,88 +84,87 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     return whole, r * r * _polynomial(r, EXP) + r
 
 
-def _halves(k: Any) -> tuple[Any, Any]:
+def _halves(k: Lanes) -> tuple[Lanes, Lanes]:
     """Give two integers, about equal, of the sum `k`; it is above -2048."""
-    half = lax.shift_right_logical(k + _integer(2048), jnp.full_like(k, 1)) - _integer(1024)
+    half = ((k + 2048) >> 1) - 1024
     return half, k - half
 
 
-def _limited(x: Any, low: float, high: float) -> Any:
+def _limited(x: Lanes, low: float, high: float) -> Lanes:
     """Limit, but leave NaN."""
-    x = lax.select(x > high, jnp.full_like(x, high), x)
-    return lax.select(x < low, jnp.full_like(x, low), x)
+    x = select(x > high, high, x)
+    return select(x < low, low, x)
 
 
-def _exp(x: Any) -> Any:
+def _exp(x: Lanes) -> Lanes:
     k, tail = _reduced(_limited(x, -746.0, 710.0))
     # In two factors: 2**k itself need not be a normal number.
     half, other = _halves(k)
     return (tail + 1.0) * _power_of_two(half) / _power_of_two(-other)
 
 
-def _expm1(x: Any) -> Any:
+def _expm1(x: Lanes) -> Lanes:
     k, tail = _reduced(_limited(x, -50.0, 710.0))
     half, other = _halves(k)
     inverse = _power_of_two(-half)
     power = _power_of_two(other)
     # Zero, with its sign, and nothing else has a tail of zero and k = 0.
     grown = power * tail + (power - inverse)
-    return lax.select(x == 0.0, x, grown) / inverse
+    return select(x == 0.0, x, grown) / inverse
 
 
-def _tanh(x: Any) -> Any:
-    size = lax.abs(x)
+def _tanh(x: Lanes) -> Lanes:
+    size = x.magnitude()
     # Where the result is 1.
-    twice = lax.select(size > 22.0, jnp.full_like(x, 44.0), size + size)
+    twice = select(size > 22.0, 44.0, size + size)
     k, tail = _reduced(twice)
     power = _power_of_two(k)
     grown = power * tail + (power - 1.0)
-    sign = _bits(x) & _integer(-(1 << 63))
-    return _from_bits(_bits(grown) | sign) / (grown + 2.0)
+    sign = x.bits() & -(1 << 63)
+    return (grown.bits() | sign).as_floats() / (grown + 2.0)
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Lanes) -> Lanes:
     return 1.0 / (1.0 + _exp(-x))
 
 
-def _log_parts(x: Any) -> tuple[Any, Any]:
+def _log_parts(x: Lanes) -> tuple[Lanes, Lanes]:
     """Give the logarithm of a number, and what to divide it by: 0 where it is infinite."""
     # Numbers that are not normal get 54 bits more.
     tiny = x < 2.0**-1022
-    bits = _bits(lax.select(tiny, x * 2.0**54, x))
+    bits = select(tiny, x * 2.0**54, x).bits()
     # k and the mantissa from the square root of 1/2 on.
-    width = jnp.full_like(bits, MANTISSA)
-    k = lax.shift_right_arithmetic(bits - _integer(0x3FE6A09E667F3BCD), width)
-    exponent = _from_bits(k + _integer(SHIFT_BITS)) - SHIFT
-    exponent = lax.select(tiny, exponent - 54.0, exponent)
-    f = _from_bits(bits - lax.shift_left(k, width)) - 1.0
+    k = (bits - 0x3FE6A09E667F3BCD) >> MANTISSA
+    exponent = (k + SHIFT_BITS).as_floats() - SHIFT
+    exponent = select(tiny, exponent - 54.0, exponent)
+    f = (bits - (k << MANTISSA)).as_floats() - 1.0
     s = f / (f + 2.0)
     z = s * s
     half_square = 0.5 * f * f
     small = exponent * LOG2[1] + s * (half_square + z * _polynomial(z, LOG))
     value = exponent * LOG2[0] - ((half_square - small) - f)
     infinite = (x == 0.0) | (x == np.inf)
-    value = lax.select(x == 0.0, jnp.full_like(x, -1.0), value)
-    value = lax.select(x >= 0.0, value, jnp.full_like(x, np.nan))
-    return value, lax.select(infinite, jnp.zeros_like(x), jnp.ones_like(x))
+    value = select(x == 0.0, -1.0, value)
+    value = select(x >= 0.0, value, np.nan)
+    return value, select(infinite, x.filled(0.0), 1.0)
 
 
-def _log(x: Any) -> Any:
+def _log(x: Lanes) -> Lanes:
     value, divisor = _log_parts(x)
     return value / divisor
 
 
-def _log1p(x: Any) -> Any:
+def _log1p(x: Lanes) -> Lanes:
     # The maximum keeps XLA from taking `u - 1` for `x`.
-    u = lax.max(x + 1.0, jnp.full_like(x, -1.0))
+    u = Lanes(lax.max((x + 1.0).array, x.filled(-1.0).array))
     value, divisor = _log_parts(u)
     # What the sum has lost.
-    lost = (x - (u - 1.0)) / lax.select(divisor == 0.0, jnp.ones_like(u), u)
-    value = lax.select(divisor == 0.0, value, value + lost)
-    return lax.select(x == 0.0, x, value) / divisor
+    lost = (x - (u - 1.0)) / select(divisor == 0.0, 1.0, u)
+    value = select(divisor == 0.0, value, value + lost)
+    return select(x == 0.0, x, value) / divisor
 
 
-def _sine_of(x: Any, quarters: int) -> Any:
+def _sine_of(x: Lanes, quarters: int) -> Lanes:
     """Give ``sin(x + quarters * pi / 2)`` for a number up to `LARGEST_ANGLE`."""
     n, quadrant = _rounded(x * (2.0 / np.pi))
     first = x - n * HALF_PI[0]
@@ -188,19 +177,22 @@ def _sine_of(x: Any, quarters: int) -> Any:
     sine = r + (r * z * _polynomial(z, SIN) + low)
     near = 1.0 - 0.5 * z
     cosine = near + (((1.0 - near) - 0.5 * z) + (z * z * _polynomial(z, COS) - r * low))
-    quadrant = quadrant + _integer(quarters)
-    value = lax.select((quadrant & _integer(1)) == 0, sine, cosine)
+    quadrant = quadrant + quarters
+    value = select((quadrant & 1) == 0, sine, cosine)
     # The second bit becomes the sign.
-    sign = lax.shift_left(quadrant & _integer(2), jnp.full_like(quadrant, 62))
-    return _from_bits(_bits(value) ^ sign)
+    return (value.bits() ^ ((quadrant & 2) << 62)).as_floats()
 
 
-def _with_large_angles(library: Callable[[Any], Any], quarters: int) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
-        size = lax.abs(x)
-        is_large = jnp.any((size > LARGEST_ANGLE) & (size < np.inf))
-        value = lax.cond(is_large, library, lambda x: _sine_of(x, quarters), x)
-        return value if quarters else lax.select(x == 0.0, x, value)
+def _with_large_angles(library: Callable[[Any], Any], quarters: int) -> Callable[[Lanes], Lanes]:
+    def function(x: Lanes) -> Lanes:
+        size = x.magnitude()
+        is_large = (size > LARGEST_ANGLE) & (size < np.inf)
+        axes = tuple(range(is_large.array.ndim))
+        any_is = lax.reduce(is_large.array, False, lax.bitwise_or, axes)
+        value = Lanes(
+            lax.cond(any_is, library, lambda x: _sine_of(Lanes(x), quarters).array, x.array)
+        )
+        return value if quarters else select(x == 0.0, x, value)
 
     return function
 
@@ -208,7 +200,7 @@ def _with_large_angles(library: Callable[[Any], Any], quarters: int) -> Callable
 def _make(
     name: str,
     library: Callable[[Any], Any],
-    on_cpu: Callable[[Any], Any],
+    on_cpu: Callable[[Lanes], Lanes],
     slope: Callable[[Any, Any], Any],
     is_faster: Callable[[tuple[int, ...]], bool],
 ) -> Callable[[Any], Any]:
@@ -230,7 +222,7 @@ def _make(
     primitive = Primitive(f"fixed_modes_{name}")
 
     def choose(x: Any) -> Any:
-        return on_cpu(x) if is_faster(x.shape) else library(x)
+        return on_cpu(Lanes(x)).array if is_faster(x.shape) else library(x)
 
     def function(x: Any) -> Any:
         x = jnp.asarray(x)
@@ -294,7 +286,7 @@ def exp2(x: Any) -> Any:
         return jnp.exp2(x)
     is_double = x.dtype == np.float64
     integer, largest = (np.int64, 1100.0) if is_double else (np.int32, 160.0)
-    x = _limited(x, -largest, largest)
+    x = _limited(Lanes(x), -largest, largest).array
     whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
     # In two factors: 2**whole itself need not be a number of this type.
     half = lax.floor(whole * 0.5)
