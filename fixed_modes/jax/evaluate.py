@@ -33,6 +33,8 @@ from fixed_modes.jax.lazy import Schedule, schedule
 from fixed_modes.jax.lazy_rows import LazyRows, map_rows, takes_lazy_rows
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.perform import as_declared, perform
+from fixed_modes.jax.ragged import Ragged, rows_of
+from fixed_modes.jax.ragged_ops import ragged_lower
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.ties import tie
 
@@ -88,7 +90,9 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
         else:
             values = [_input_value(frame, node, index) for index in range(len(node.inputs))]
             _check_padded(node, values)
-            if isinstance(node.op, (DimShuffle, Elemwise)) and _has_lazy(values):
+            if any(isinstance(value, Ragged) for value in values):
+                outputs = _lower_ragged(frame, node, values)
+            elif isinstance(node.op, (DimShuffle, Elemwise)) and _has_lazy(values):
                 outputs = [_map_lazy_rows(frame, node, values)]
             elif concrete.can_perform(node, values):
                 outputs = perform(node, values)
@@ -115,9 +119,26 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
 def _input_value(frame: Frame, node: Apply, position: int) -> Any:
     variable = node.inputs[position]
     value = frame.values.get(variable)
+    if isinstance(value, Ragged):
+        if not isinstance(node.op, HasInnerGraph):
+            return value
+        if takes_lazy_rows(node, position) and all(n is None for n in value.lengths[1:]):
+            return rows_of(value)
     if isinstance(value, LazyRows) and takes_lazy_rows(node, position):
         return value
     return frame.value(variable)
+
+
+def _lower_ragged(frame: Frame, node: Apply, values: list[Any]) -> list[Any]:
+    """Trace a node with arrays that have room; the loop runs in Python if that fails."""
+    n_checks = len(frame.checks.errors)
+    try:
+        return ragged_lower(node.op, node, values, frame)
+    except (*CANT_TRACE, ValueError, IndexError) as exc:
+        # What is wrong, if anything is, the step will say.
+        frame.checks.cut(n_checks)
+        found = [(v, value) for v, value in zip(node.inputs, values) if isinstance(value, Ragged)]
+        raise NeedsConcrete([v for v, _ in found], found[0][1].reason) from exc
 
 
 def _has_lazy(values: Sequence[Any]) -> bool:
@@ -169,6 +190,8 @@ def conform(variable: Variable, value: Any) -> Any:
     if isinstance(kind, RandomType):
         is_rng = isinstance(value, (np.random.Generator, np.random.RandomState))
         return key_from_rng(value) if is_rng else value
+    if isinstance(value, Ragged):
+        return value.with_data(conform(variable, value.data))
     if isinstance(value, (PaddedTrace, LazyRows)) or not (
         is_array(kind) or isinstance(kind, ScalarType)
     ):

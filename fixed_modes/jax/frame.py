@@ -15,6 +15,7 @@ from aesara.tensor.random.type import RandomType
 from fixed_modes.errors import describe_node, with_origin
 from fixed_modes.jax.flag_words import fill_up, pack, unpack
 from fixed_modes.jax.lazy_rows import LazyRows
+from fixed_modes.jax.ragged import Ragged
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.settings import Settings
 
@@ -251,12 +252,14 @@ class Frame:
         Raises
         ------
         NeedsConcrete
-            If it is a `LazyRows`, which is no array.
+            If it is a `LazyRows` or a `Ragged`, which are no arrays.
         """
         if variable in self.values:
             value = self.values[variable]
             if isinstance(value, LazyRows):
                 raise NeedsConcrete([variable], "the bounds of an arange")
+            if isinstance(value, Ragged):
+                raise NeedsConcrete([variable], value.reason)
             return value
         if isinstance(variable, Constant):
             if isinstance(variable.type, RandomType):

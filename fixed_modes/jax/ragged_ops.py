@@ -1,0 +1,331 @@
+"""Ops on arrays of which the lengths change while a loop runs; see `fixed_modes.jax.ragged`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from aesara.compile.ops import DeepCopyOp, ViewOp
+from aesara.graph.basic import Apply
+from aesara.graph.op import Op
+from aesara.scalar import basic as aes
+from aesara.tensor.basic import Join, Nonzero
+from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from aesara.tensor.extra_ops import CumOp
+from aesara.tensor.math import Argmax, Dot, MaxAndArgmax, Mean, MulWithoutZeros
+from aesara.tensor.shape import Shape, Shape_i
+from aesara.tensor.sort import ArgSortOp, SortOp
+from aesara.tensor.subtensor import AdvancedSubtensor, AdvancedSubtensor1, IncSubtensor, Subtensor
+from jax import lax
+
+from fixed_modes.jax.demands import demand, same_length
+from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.frame import Frame, is_concrete
+from fixed_modes.jax.ragged import Ragged, positions
+from fixed_modes.jax.ragged_subtensor import ragged_selections_of, select_ragged, update
+
+
+@singledispatch
+def ragged_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    """Trace a node that has a `Ragged` among its inputs.
+
+    Raises
+    ------
+    NotImplementedError
+        If there is no conversion for that.
+    """
+    raise NotImplementedError(f"{op} of an array of which the length changes")
+
+
+@ragged_lower.register(DeepCopyOp)
+@ragged_lower.register(ViewOp)
+def _same_value(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    return [values[0]]
+
+
+@ragged_lower.register(Shape_i)
+def _shape_i(op: Shape_i, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    return [_length(values[0], op.i)]
+
+
+@ragged_lower.register(Shape)
+def _shape(op: Shape, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    (x,) = values
+    return [jnp.stack([jnp.asarray(_length(x, axis), "int64") for axis in range(x.data.ndim)])]
+
+
+def _length(x: Ragged, axis: int) -> Any:
+    length = x.lengths[axis]
+    return np.array(x.data.shape[axis], "int64") if length is None else length
+
+
+@ragged_lower.register(Elemwise)
+def _elemwise(op: Elemwise, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    reason = _reason(values)
+    parts = [_as_ragged(value, reason) for value in values]
+    ndim = node.outputs[0].type.ndim
+    arrays, lengths = [part.data for part in parts], [None] * ndim
+    for axis in range(ndim):
+        taking_part = [n for n, v in enumerate(node.inputs) if not v.type.broadcastable[axis]]
+        found = [parts[n].lengths[axis] for n in taking_part]
+        if all(length is None for length in found):
+            continue
+        sizes = [arrays[n].shape[axis] for n in taking_part]
+        lengths[axis] = same_length(
+            [size if length is None else length for length, size in zip(found, sizes)], frame
+        )
+        for n in taking_part:
+            arrays[n] = lax.slice_in_dim(arrays[n], 0, min(sizes), axis=axis)
+    # What doesn't count must not make a check fail.
+    local = frame.branch()
+    results = jax_lower(op, node, arrays, local)
+    if local.checks.errors or local.last_call is not None:
+        raise NotImplementedError(f"{op}, which has to be checked entry by entry")
+    return [Ragged(jnp.asarray(result), tuple(lengths), reason) for result in results]
+
+
+@ragged_lower.register(DimShuffle)
+def _dim_shuffle(op: DimShuffle, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    (x,) = values
+    kept = set(op.new_order) - {"x"}
+    if any(length is not None and axis not in kept for axis, length in enumerate(x.lengths)):
+        raise NotImplementedError("An axis to drop of which the length changes")
+    (data,) = jax_lower(op, node, [x.data], frame)
+    lengths = [None if axis == "x" else x.lengths[axis] for axis in op.new_order]
+    return [Ragged(data, tuple(lengths), x.reason)]
+
+
+@ragged_lower.register(CAReduce)
+def _careduce(op: CAReduce, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    (x,) = values
+    if isinstance(op, Mean):
+        raise NotImplementedError("A mean as one op")
+    axes = tuple(range(x.data.ndim)) if op.axis is None else tuple(op.axis)
+    data = x.filled(_neutral(op.scalar_op, x.data.dtype), axes)
+    if isinstance(op.scalar_op, (aes.ScalarMaximum, aes.ScalarMinimum)):
+        _demand_entries(x, axes, frame)
+    (result,) = jax_lower(op, node, [data], frame)
+    return [_reduced(result, x, axes)]
+
+
+def _neutral(op: aes.ScalarOp, dtype: Any) -> Any:
+    """Give what changes no result of a reduction, after an entry at least."""
+    if isinstance(op, (aes.Mul, MulWithoutZeros)):
+        return 1
+    if isinstance(op, aes.AND):
+        return True if dtype.kind == "b" else -1
+    if isinstance(op, (aes.Add, aes.OR, aes.XOR)):
+        return 0
+    if isinstance(op, aes.ScalarMaximum):
+        return _least(dtype)
+    if isinstance(op, aes.ScalarMinimum):
+        return _greatest(dtype)
+    raise NotImplementedError(f"A reduction by {op}")
+
+
+def _least(dtype: Any) -> Any:
+    if dtype.kind == "b":
+        return False
+    if dtype.kind == "c":
+        raise NotImplementedError("An order of complex numbers")
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    if dtype.kind == "b":
+        return True
+    if dtype.kind == "c":
+        raise NotImplementedError("An order of complex numbers")
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _demand_entries(x: Ragged, axes: Sequence[int], frame: Frame) -> None:
+    for axis in axes:
+        if not x.data.shape[axis]:
+            raise NotImplementedError("An extreme of nothing")
+        if x.lengths[axis] is not None:
+            demand(x.lengths[axis] > 0, "an array with a maximum or minimum is empty", frame)
+
+
+def _reduced(result: Any, x: Ragged, axes: Sequence[int]) -> Any:
+    """Give a result in which some axes are missing."""
+    lengths = tuple(n for axis, n in enumerate(x.lengths) if axis not in axes)
+    is_plain = all(length is None for length in lengths)
+    return result if is_plain else Ragged(jnp.asarray(result), lengths, x.reason)
+
+
+@ragged_lower.register(Argmax)
+@ragged_lower.register(MaxAndArgmax)
+def _argmax(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    (x,) = values
+    axes = tuple(range(x.data.ndim)) if op.axis is None else tuple(int(a) for a in op.axis)
+    if len(axes) != 1:
+        raise NotImplementedError("The position of a maximum along several axes")
+    _demand_entries(x, axes, frame)
+    # Of equal entries the first one counts, and what was filled in comes last.
+    results = jax_lower(op, node, [x.filled(_least(x.data.dtype), axes)], frame)
+    return [_reduced(result, x, axes) for result in results]
+
+
+@ragged_lower.register(CumOp)
+def _cumulate(op: CumOp, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    (x,) = values
+    if op.axis is None and x.data.ndim != 1:
+        raise NotImplementedError("Sums along all axes")
+    (data,) = jax_lower(op, node, [x.data], frame)
+    return [x.with_data(data)]
+
+
+@ragged_lower.register(SortOp)
+@ragged_lower.register(ArgSortOp)
+def _sort(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x, axis = values
+    if not isinstance(x, Ragged) or axis is None or x.data.dtype.kind == "c":
+        raise NotImplementedError("A sort of all axes")
+    place = int(axis) % x.data.ndim
+    last = np.nan if x.data.dtype.kind == "f" else _greatest(x.data.dtype)
+    (data,) = jax_lower(op, node, [x.filled(last, (place,)), axis], frame)
+    return [x.with_data(data)]
+
+
+@ragged_lower.register(Dot)
+def _dot(op: Dot, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    reason = _reason(values)
+    x, y = (_as_ragged(value, reason) for value in values)
+    if max(x.data.ndim, y.data.ndim) > 2 or min(x.data.ndim, y.data.ndim) < 1:
+        raise NotImplementedError("A product of arrays that are no matrices")
+    axis = x.data.ndim - 1
+    sizes = x.data.shape[axis], y.data.shape[0]
+    if x.lengths[axis] is not None or y.lengths[0] is not None:
+        found = [
+            size if n is None else n for n, size in zip((x.lengths[axis], y.lengths[0]), sizes)
+        ]
+        same_length(found, frame)
+    left = lax.slice_in_dim(x.filled(0, (axis,)), 0, min(sizes), axis=axis)
+    right = lax.slice_in_dim(y.filled(0, (0,)), 0, min(sizes), axis=0)
+    (data,) = jax_lower(op, node, [left, right], frame)
+    lengths = (*x.lengths[:-1], *y.lengths[1:])
+    is_plain = all(length is None for length in lengths)
+    return [data if is_plain else Ragged(data, lengths, reason)]
+
+
+@ragged_lower.register(Join)
+def _join(op: Join, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    reason = _reason(values[1:])
+    dtype, ndim = node.outputs[0].type.dtype, node.outputs[0].type.ndim
+    if not is_concrete(values[0]) or not -ndim <= int(values[0]) < ndim:
+        raise NotImplementedError("A join along an axis that is not known")
+    axis = int(values[0]) % ndim
+    parts = [_as_ragged(value, reason) for value in values[1:]]
+    lengths = parts[0].lengths
+    for part in parts:
+        others = [(a, b) for n, (a, b) in enumerate(zip(lengths, part.lengths)) if n != axis]
+        if any(a is not b for a, b in others):
+            raise NotImplementedError("A join of arrays with lengths of their own on other axes")
+    room = sum(part.data.shape[axis] for part in parts)
+    shape = list(parts[0].data.shape)
+    shape[axis] = room
+    data, end = jnp.zeros(shape, dtype), np.int64(0)
+    for part in parts:
+        # What is beyond its length is overwritten by the next one.
+        data = lax.dynamic_update_slice_in_dim(data, part.data.astype(dtype), end, axis)
+        end = end + jnp.asarray(_length(part, axis))
+    return [Ragged(data, tuple(end if a == axis else n for a, n in enumerate(lengths)), reason)]
+
+
+@ragged_lower.register(Subtensor)
+def _subtensor(op: Subtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x = values[0]
+    if not isinstance(x, Ragged):
+        raise NotImplementedError("An index of which the length changes")
+    selections = ragged_selections_of(op.idx_list, node.inputs[1:], x, frame)
+    result = select_ragged(x, selections)
+    is_plain = all(length is None for length in result.lengths)
+    return [result.data if is_plain else result]
+
+
+@ragged_lower.register(IncSubtensor)
+def _inc_subtensor(op: IncSubtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    reason = _reason(values[:2])
+    x, y = (_as_ragged(value, reason) for value in values[:2])
+    selections = ragged_selections_of(op.idx_list, node.inputs[2:], x, frame)
+    y = y.with_data(y.data.astype(x.data.dtype))
+    data = update(x.data, y, selections, op.set_instead_of_inc, frame)
+    is_plain = all(length is None for length in x.lengths)
+    return [data if is_plain else x.with_data(data)]
+
+
+@ragged_lower.register(AdvancedSubtensor1)
+def _subtensor1(op: AdvancedSubtensor1, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    reason = _reason(values)
+    x, rows = (_as_ragged(value, reason) for value in values)
+    size = _length(x, 0)
+    wanted = rows.filled(0).astype("int64")
+    if not x.data.shape[0]:
+        raise NotImplementedError("Rows of nothing")
+    is_inside = (wanted >= -size) & (wanted < size)
+    if rows.lengths[0] is not None:
+        is_inside |= positions(wanted.shape, 0) >= rows.lengths[0]
+    demand(is_inside.all(), "an index is out of bounds", frame)
+    places = jnp.clip(jnp.where(wanted < 0, wanted + size, wanted), 0, x.data.shape[0] - 1)
+    lengths = (rows.lengths[0], *x.lengths[1:])
+    is_plain = all(length is None for length in lengths)
+    data = x.data[places]
+    return [data if is_plain else Ragged(data, lengths, reason)]
+
+
+@ragged_lower.register(AdvancedSubtensor)
+def _mask(op: AdvancedSubtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x, *index = values
+    reason = _reason(values)
+    if len(index) != 1 or not all(v.type.ndim for v in node.inputs):
+        raise NotImplementedError("Several indices, of which one has no fixed length")
+    (entry,) = index
+    if entry is None or isinstance(entry, slice):
+        raise NotImplementedError("A new axis")
+    mask = _as_ragged(entry, reason)
+    if mask.data.dtype != bool or mask.data.ndim != 1:
+        raise NotImplementedError("An index that is no mask of rows")
+    return [select_where(_as_ragged(x, reason), mask, frame)]
+
+
+@ragged_lower.register(Nonzero)
+def _nonzero(op: Nonzero, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    (x,) = values
+    if x.data.ndim != 1:
+        raise NotImplementedError("The places of what is not zero in a matrix")
+    mask = x.with_data(x.data != 0)
+    rows = jnp.arange(x.data.shape[0], dtype="int64")
+    return [select_where(Ragged(rows, x.lengths, x.reason), mask, frame)]
+
+
+def select_where(x: Ragged, mask: Ragged, frame: Frame) -> Ragged:
+    """Give the rows for which a mask is true."""
+    sizes = x.data.shape[0], mask.data.shape[0]
+    if x.lengths[0] is not None or mask.lengths[0] is not None:
+        found = [
+            size if n is None else n for n, size in zip((x.lengths[0], mask.lengths[0]), sizes)
+        ]
+        same_length(found, frame)
+    elif sizes[0] != sizes[1]:
+        raise NotImplementedError("A mask of another length")
+    room = min(sizes)
+    chosen = lax.slice_in_dim(mask.filled(False), 0, room)
+    count = chosen.sum(dtype="int64")
+    # The n-th row comes from where n rows have been chosen before.
+    places = jnp.nonzero(chosen, size=room, fill_value=0)[0]
+    return Ragged(x.data[places], (count, *x.lengths[1:]), x.reason)
+
+
+def _as_ragged(value: Any, reason: str) -> Ragged:
+    if isinstance(value, Ragged):
+        return value
+    array = jnp.asarray(value)
+    return Ragged(array, (None,) * array.ndim, reason)
+
+
+def _reason(values: Sequence[Any]) -> str:
+    return next(value.reason for value in values if isinstance(value, Ragged))
