@@ -20,6 +20,10 @@ from aesara.tensor.type_other import MakeSlice
 from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, is_concrete
+from fixed_modes.jax.ragged import Ragged
+from fixed_modes.jax.ragged_ops import select_where
+
+_COUNT = "how many entries a mask selects is known only at run time"
 
 
 @jax_lower.register(MakeSlice)
@@ -38,7 +42,18 @@ def _subtensor1(op: AdvancedSubtensor1, node: Apply, values: list[Any], frame: F
 @jax_lower.register(AdvancedSubtensor)
 def _subtensor(op: AdvancedSubtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x = jnp.asarray(values[0])
+    if len(values) == 2 and _is_changing_mask(node.inputs[1], frame):
+        mask = jnp.asarray(values[1])
+        _check_mask(mask.shape, x.shape, 0)
+        everything = (None,) * x.ndim
+        return [select_where(Ragged(x, everything, _COUNT), Ragged(mask, (None,), _COUNT), frame)]
     return [x[_index(node.inputs[1:], x.shape, frame)]]
+
+
+def _is_changing_mask(variable: Variable, frame: Frame) -> bool:
+    """Say whether a variable is a mask of rows that changes while a loop runs."""
+    is_mask = getattr(variable.type, "dtype", "") == "bool" and variable.type.ndim == 1
+    return is_mask and not is_concrete(frame.value(variable)) and not frame.is_fixed(variable)
 
 
 @jax_lower.register(AdvancedIncSubtensor1)
@@ -150,7 +165,7 @@ def _index(entries: list[Variable], shape: tuple[int, ...], frame: Frame) -> tup
         if np.ndim(value) > 0 and value.dtype.kind == "b":
             _check_mask(np.shape(value), shape, axis)
             if not is_concrete(value):
-                raise NeedsEager("how many entries a mask selects is known only at run time")
+                raise NeedsEager(_COUNT)
             mask = np.asarray(value)
             index.extend(np.nonzero(mask))
             axis += mask.ndim

@@ -33,7 +33,7 @@ from fixed_modes.jax.lazy import Schedule, schedule
 from fixed_modes.jax.lazy_rows import LazyRows, map_rows, takes_lazy_rows
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.perform import as_declared, perform
-from fixed_modes.jax.ragged import Ragged, rows_of
+from fixed_modes.jax.ragged import Ragged, array_of, rows_of
 from fixed_modes.jax.ragged_ops import ragged_lower
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.ties import tie
@@ -90,10 +90,10 @@ def _run_node(frame: Frame, node: Apply, plan: Schedule) -> list[Any]:
         else:
             values = [_input_value(frame, node, index) for index in range(len(node.inputs))]
             _check_padded(node, values)
-            if any(isinstance(value, Ragged) for value in values):
+            if isinstance(node.op, (DimShuffle, Elemwise)) and _has(LazyRows, values):
+                outputs = _map_lazy_rows(frame, node, values)
+            elif _has(Ragged, values):
                 outputs = _lower_ragged(frame, node, values)
-            elif isinstance(node.op, (DimShuffle, Elemwise)) and _has_lazy(values):
-                outputs = [_map_lazy_rows(frame, node, values)]
             elif concrete.can_perform(node, values):
                 outputs = perform(node, values)
             else:
@@ -124,8 +124,12 @@ def _input_value(frame: Frame, node: Apply, position: int) -> Any:
             return value
         if takes_lazy_rows(node, position) and all(n is None for n in value.lengths[1:]):
             return rows_of(value)
-    if isinstance(value, LazyRows) and takes_lazy_rows(node, position):
-        return value
+    if isinstance(value, LazyRows):
+        if takes_lazy_rows(node, position):
+            return value
+        array = None if isinstance(node.op, HasInnerGraph) else array_of(value)
+        if array is not None:
+            return array
     return frame.value(variable)
 
 
@@ -141,25 +145,28 @@ def _lower_ragged(frame: Frame, node: Apply, values: list[Any]) -> list[Any]:
         raise NeedsConcrete([v for v, _ in found], found[0][1].reason) from exc
 
 
-def _has_lazy(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, LazyRows) for value in values)
+def _has(kind: type, values: Sequence[Any]) -> bool:
+    return any(isinstance(value, kind) for value in values)
 
 
-def _map_lazy_rows(frame: Frame, node: Apply, values: list[Any]) -> LazyRows:
-    """Put off an elementwise op until the loop asks for a row."""
+def _map_lazy_rows(frame: Frame, node: Apply, values: list[Any]) -> list[Any]:
+    """Put off an elementwise op until the loop asks for a row, if that can be done."""
     local = frame.branch()
 
     def compute(rows: list[Any]) -> Any:
         (value,) = _lower(node, rows, local)
         return conform(node.outputs[0], jnp.asarray(value))
 
-    mapped = map_rows(values, compute)
+    mapped = None if _has(Ragged, values) else map_rows(values, compute)
     if mapped is not None:
         jax.eval_shape(mapped.row, 0)
-    if mapped is None or local.checks.failed or local.last_call is not None:
+        if not local.checks.failed and local.last_call is None:
+            return [mapped]
+    arrays = [array_of(value) if isinstance(value, LazyRows) else value for value in values]
+    if any(array is None and isinstance(v, LazyRows) for array, v in zip(arrays, values)):
         lazy = [v for v, value in zip(node.inputs, values) if isinstance(value, LazyRows)]
         raise NeedsConcrete(lazy, "the bounds of an arange")
-    return mapped
+    return _lower_ragged(frame, node, arrays)
 
 
 def _lower(node: Apply, values: list[Any], frame: Frame) -> list[Any]:

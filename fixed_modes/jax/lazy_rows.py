@@ -29,10 +29,13 @@ class LazyRows:
         The number of rows: int64 scalar, traced, not negative.
     row
         Gives the row at a position that is not negative.
+    most
+        The length is known to be no more; None if nothing is known.
     """
 
     length: Any
     row: Callable[[Any], Any]
+    most: int | None = None
 
     def part(self, start: Any, stop: Any) -> LazyRows:
         """Give the slice ``[start:stop]``; None stands for an end."""
@@ -41,20 +44,21 @@ class LazyRows:
         # Where nothing is left out, it is the same length, and known to be the same.
         all_of_it = stop is None and start is None
         length = self.length if all_of_it else jnp.maximum(end - first, 0)
-        return LazyRows(length, lambda index: self.row(first + index))
+        return LazyRows(length, lambda index: self.row(first + index), self.most)
 
     def _position(self, bound: Any) -> Any:
         bound = jnp.asarray(bound).astype("int64")
         return jnp.clip(jnp.where(bound < 0, bound + self.length, bound), 0, self.length)
 
 
-def progression(start: Any, stop: Any, step: int, dtype: str) -> LazyRows:
+def progression(start: Any, stop: Any, step: int, dtype: str, most: int | None) -> LazyRows:
     """Give ``arange(start, stop, step)`` of integers; `step` is not zero."""
     start, stop = (jnp.asarray(bound).astype("int64") for bound in (start, stop))
     length = -((start - stop) // step)  # rounded up
     return LazyRows(
         jnp.maximum(length, 0),
         lambda index: (start + jnp.asarray(index).astype("int64") * step).astype(dtype),
+        most,
     )
 
 
@@ -99,4 +103,4 @@ def map_rows(values: Sequence[Any], compute: Callable[[list[Any]], Any]) -> Lazy
         ]
         return compute(rows)[0]
 
-    return LazyRows(lazy[0].length, row)
+    return LazyRows(lazy[0].length, row, lazy[0].most)

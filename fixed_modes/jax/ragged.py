@@ -12,10 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from fixed_modes.jax.lazy_rows import LazyRows
+
+#: Arrays of which no more is known get no more room.
+MOST_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,5 +105,15 @@ def rows_of(x: Ragged) -> LazyRows:
     """Give an array as the sequence of a loop."""
     data = x.data if x.data.shape[0] else jnp.zeros((1, *x.data.shape[1:]), x.data.dtype)
     return LazyRows(
-        x.lengths[0], lambda index: lax.dynamic_index_in_dim(data, index, 0, keepdims=False)
+        x.lengths[0],
+        lambda index: lax.dynamic_index_in_dim(data, index, 0, keepdims=False),
+        x.data.shape[0],
     )
+
+
+def array_of(rows: LazyRows) -> Ragged | None:
+    """Give the sequence of a loop as an array; None where there may be too many rows."""
+    if rows.most is None or rows.most > MOST_ROWS:
+        return None
+    data = jax.vmap(rows.row)(jnp.arange(rows.most))
+    return Ragged(data, (rows.length, *(None,) * (data.ndim - 1)), "the bounds of an arange")

@@ -11,21 +11,33 @@ import numpy as np
 from aesara.compile.ops import DeepCopyOp, ViewOp
 from aesara.graph.basic import Apply
 from aesara.graph.op import Op
+from aesara.raise_op import CheckAndRaise
 from aesara.scalar import basic as aes
-from aesara.tensor.basic import Join, Nonzero
+from aesara.tensor.basic import Join, Nonzero, Split
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.extra_ops import CumOp
 from aesara.tensor.math import Argmax, Dot, MaxAndArgmax, Mean, MulWithoutZeros
 from aesara.tensor.shape import Shape, Shape_i
 from aesara.tensor.sort import ArgSortOp, SortOp
-from aesara.tensor.subtensor import AdvancedSubtensor, AdvancedSubtensor1, IncSubtensor, Subtensor
+from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
+from aesara.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedIncSubtensor1,
+    AdvancedSubtensor,
+    AdvancedSubtensor1,
+    IncSubtensor,
+    Subtensor,
+)
 from jax import lax
 
 from fixed_modes.jax.demands import demand, same_length
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, is_concrete
-from fixed_modes.jax.ragged import Ragged, positions
+from fixed_modes.jax.ragged import Ragged, fitted, picked, positions
 from fixed_modes.jax.ragged_subtensor import ragged_selections_of, select_ragged, update
+
+_OUTSIDE = "an index is out of bounds"
+_PARTS = "parts have other lengths than the whole"
 
 
 @singledispatch
@@ -236,6 +248,58 @@ def _join(op: Join, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     return [Ragged(data, tuple(end if a == axis else n for a, n in enumerate(lengths)), reason)]
 
 
+@ragged_lower.register(Split)
+def _split(op: Split, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    x, axis, lengths = values
+    if not is_concrete(axis) or isinstance(lengths, Ragged):
+        raise NotImplementedError("A split along an axis that is not known")
+    return split(_as_ragged(x, _reason(values)), int(axis), lengths, op.len_splits, frame)
+
+
+def split(x: Ragged, axis: int, lengths: Any, count: int, frame: Frame) -> list[Any]:
+    """Give the parts of an array of which the lengths change."""
+    axis %= x.data.ndim
+    sizes = jnp.asarray(lengths).astype("int64")
+    if sizes.shape != (count,):
+        raise NotImplementedError("Lengths of other parts")
+    demand((sizes >= 0).all() & (sizes.sum() == _length(x, axis)), _PARTS, frame)
+    starts = jnp.cumsum(sizes) - sizes
+    room = x.data.shape[axis]
+    return [
+        Ragged(
+            picked(x.data, axis, start, 1, room),
+            tuple(size if a == axis else n for a, n in enumerate(x.lengths)),
+            x.reason,
+        )
+        for start, size in zip(starts, sizes)
+    ]
+
+
+@ragged_lower.register(CheckAndRaise)
+def _check_and_raise(op: CheckAndRaise, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    value, *conditions = values
+    if any(isinstance(condition, Ragged) for condition in conditions):
+        raise NotImplementedError("A condition on an array of which the length changes")
+    (data,) = jax_lower(op, node, [value.data, *conditions], frame)
+    return [value.with_data(data)]
+
+
+@ragged_lower.register(Softmax)
+@ragged_lower.register(LogSoftmax)
+@ragged_lower.register(SoftmaxGrad)
+def _softmax(op: Any, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    parts = [_as_ragged(value, _reason(values)) for value in values]
+    (x, *others) = parts
+    if any(a is not b for part in others for a, b in zip(x.lengths, part.lengths)):
+        raise NotImplementedError("A softmax and its gradient with lengths of their own")
+    axes = tuple(range(x.data.ndim)) if op.axis is None else (op.axis % x.data.ndim,)
+    neutral = 0.0 if others else -np.inf
+    if not others:
+        _demand_entries(x, axes, frame)
+    (data,) = jax_lower(op, node, [part.filled(neutral, axes) for part in parts], frame)
+    return [x.with_data(data)]
+
+
 @ragged_lower.register(Subtensor)
 def _subtensor(op: Subtensor, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     x = values[0]
@@ -269,12 +333,66 @@ def _subtensor1(op: AdvancedSubtensor1, node: Apply, values: list[Any], frame: F
     is_inside = (wanted >= -size) & (wanted < size)
     if rows.lengths[0] is not None:
         is_inside |= positions(wanted.shape, 0) >= rows.lengths[0]
-    demand(is_inside.all(), "an index is out of bounds", frame)
+    demand(is_inside.all(), _OUTSIDE, frame)
     places = jnp.clip(jnp.where(wanted < 0, wanted + size, wanted), 0, x.data.shape[0] - 1)
     lengths = (rows.lengths[0], *x.lengths[1:])
     is_plain = all(length is None for length in lengths)
     data = x.data[places]
     return [data if is_plain else Ragged(data, lengths, reason)]
+
+
+@ragged_lower.register(AdvancedIncSubtensor1)
+def _inc_subtensor1(
+    op: AdvancedIncSubtensor1, node: Apply, values: list[Any], frame: Frame
+) -> list[Any]:
+    x, y, rows = (_as_ragged(value, _reason(values)) for value in values)
+    if op.set_instead_of_inc or any(n is not None for n in (*x.lengths, *y.lengths[1:])):
+        raise NotImplementedError("An assignment to rows of which the number changes")
+    size = x.data.shape[0]
+    wanted, count = rows.data.astype("int64"), _length(rows, 0)
+    data = y.data.astype(x.data.dtype)
+    if y.data.ndim == x.data.ndim and y.data.shape[0] != 1:
+        demand(count == _length(y, 0), "there are more or fewer rows than values", frame)
+        data = fitted(data, 0, wanted.shape[0])
+    counts = positions(wanted.shape, 0) < count
+    demand((~counts | ((wanted >= -size) & (wanted < size))).all(), _OUTSIDE, frame)
+    # What does not count is added to a row that there is not.
+    places = jnp.where(counts, jnp.where(wanted < 0, wanted + size, wanted), size)
+    return [x.data.at[places].add(data, mode="drop")]
+
+
+@ragged_lower.register(AdvancedIncSubtensor)
+def _update_where(
+    op: AdvancedIncSubtensor, node: Apply, values: list[Any], frame: Frame
+) -> list[Any]:
+    if len(values) != 3 or values[2] is None or isinstance(values[2], slice):
+        raise NotImplementedError("Several indices, of which one has no fixed length")
+    x, y, mask = (_as_ragged(value, _reason(values)) for value in values)
+    if mask.data.dtype != bool or mask.data.ndim != 1 or y.data.ndim != x.data.ndim:
+        raise NotImplementedError("An index that is no mask of rows")
+    if any(length is not None for length in (*x.lengths[1:], *y.lengths[1:])):
+        raise NotImplementedError("Values with lengths of their own")
+    room = x.data.shape[0]
+    _demand_mask(x, mask, frame)
+    chosen = fitted(mask.filled(False), 0, room)
+    demand(chosen.sum() == _length(y, 0), "a mask selects more or fewer rows", frame)
+    if not y.data.shape[0]:
+        return [values[0]]
+    order = jnp.clip(jnp.cumsum(chosen) - 1, 0, y.data.shape[0] - 1)
+    new = y.data.astype(x.data.dtype)[order]
+    selected = chosen.reshape(-1, *(1,) * (x.data.ndim - 1))
+    data = jnp.where(selected, new if op.set_instead_of_inc else x.data + new, x.data)
+    return [x.with_data(data) if isinstance(values[0], Ragged) else data]
+
+
+def _demand_mask(x: Ragged, mask: Ragged, frame: Frame) -> None:
+    """See that a mask is as long as the array that it is for."""
+    sizes = x.data.shape[0], mask.data.shape[0]
+    if x.lengths[0] is not None or mask.lengths[0] is not None:
+        pairs = zip((x.lengths[0], mask.lengths[0]), sizes)
+        same_length([size if n is None else n for n, size in pairs], frame)
+    elif sizes[0] != sizes[1]:
+        raise NotImplementedError("A mask of another length")
 
 
 @ragged_lower.register(AdvancedSubtensor)
@@ -304,15 +422,8 @@ def _nonzero(op: Nonzero, node: Apply, values: list[Any], frame: Frame) -> list[
 
 def select_where(x: Ragged, mask: Ragged, frame: Frame) -> Ragged:
     """Give the rows for which a mask is true."""
-    sizes = x.data.shape[0], mask.data.shape[0]
-    if x.lengths[0] is not None or mask.lengths[0] is not None:
-        found = [
-            size if n is None else n for n, size in zip((x.lengths[0], mask.lengths[0]), sizes)
-        ]
-        same_length(found, frame)
-    elif sizes[0] != sizes[1]:
-        raise NotImplementedError("A mask of another length")
-    room = min(sizes)
+    _demand_mask(x, mask, frame)
+    room = min(x.data.shape[0], mask.data.shape[0])
     chosen = lax.slice_in_dim(mask.filled(False), 0, room)
     count = chosen.sum(dtype="int64")
     # The n-th row comes from where n rows have been chosen before.

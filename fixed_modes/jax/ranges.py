@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable
+from aesara.raise_op import CheckAndRaise
 from aesara.scalar import basic as aes
 from aesara.tensor.basic import (
     Alloc,
@@ -23,14 +24,16 @@ from aesara.tensor.elemwise import DimShuffle, Elemwise
 from aesara.tensor.math import Argmax, MaxAndArgmax
 from aesara.tensor.random import basic as aer
 from aesara.tensor.random.op import RandomVariable
-from aesara.tensor.shape import Reshape, SpecifyShape, Unbroadcast
+from aesara.tensor.shape import Reshape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.sort import ArgSortOp
 from aesara.tensor.subtensor import AdvancedSubtensor, AdvancedSubtensor1, Subtensor
 
 from fixed_modes.jax.frame import Frame, is_concrete
+from fixed_modes.jax.ragged import Ragged
 
 #: Ops that only choose, move or repeat entries of their first input.
 _MOVES = (
+    CheckAndRaise,
     AdvancedSubtensor,
     AdvancedSubtensor1,
     Alloc,
@@ -87,6 +90,9 @@ class _Search:
         op, inputs = node.op, node.inputs
         if isinstance(op, _MOVES):
             return self.of(inputs[0], frame)
+        if isinstance(op, Shape_i):
+            array = frame.values.get(inputs[0])
+            return Range(0, array.data.shape[op.i]) if isinstance(array, Ragged) else None
         if isinstance(op, (Join, MakeVector)):
             parts = inputs[1:] if isinstance(op, Join) else inputs
             return _union(self.of(part, frame) for part in parts)

@@ -47,6 +47,10 @@ LARGE_MATRIX = 128
 #: Rows with as many elements are vector code in the loop too.
 LONG_ROW = 2048
 
+#: Sums along rows with as many elements are several times slower for all steps of a loop
+#: at once (JAX 0.6.2: 11 times with 256, the same with 112).
+LONG_REDUCTION = 160
+
 #: What makes keys of keys, by the names of JAX's primitives.
 KEY_OPERATIONS = (
     "random_wrap",
@@ -107,10 +111,10 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
     """Choose what is done ahead of a loop.
 
     That is everything if the steps depend on nothing but what they read, and
-    contain no loops; else what comes from the keys, and what is dear, where it
-    depends on nothing that the loop computes.  Checks of indices and the like stay in
-    the loop: there they cost less, since the words of flags are then in use all the time,
-    see `fixed_modes.jax.flag_words`.
+    contain no loops and no sums along long rows; else what comes from the keys, and what
+    is dear, where it depends on nothing that the loop computes.  Checks of indices and the
+    like stay in the loop: there they cost less, since the words of flags are then in use
+    all the time, see `fixed_modes.jax.flag_words`.
 
     Parameters
     ----------
@@ -132,7 +136,8 @@ def split_step(flat: FlatFunction, n_carry: int, n_keys: int, n_flags: int) -> S
 
     loops = [op for op in others if op.primitive.name in LOOPS]
     lanes = [_lanes(op) for op in loops]
-    split.is_map = not n_carry and (not loops or (not n_keys and all(lanes)))
+    is_light = not loops or (not n_keys and all(lanes))
+    split.is_map = not n_carry and is_light and not any(map(_reduces_long_rows, others))
     split.lanes = min(lanes, default=None) if split.is_map else None
     outputs = flat.outputs[: len(flat.outputs) - n_flags]
     flags = flat.outputs[len(flat.outputs) - n_flags :]
@@ -225,6 +230,18 @@ def _lanes(loop: Operation) -> int:
         eqns = [eqn for jaxpr in inner for eqn in jaxpr.eqns]
         pending += [(e.primitive.name, e.params, [v.aval for v in e.outvars]) for e in eqns]
     return LANES_OF_WHILE if "while" in names else LANES_OF_SCAN
+
+
+def _reduces_long_rows(operation: Operation) -> bool:
+    """Say whether an operation is a reduction that is slower for all steps at once."""
+    name, params = operation.primitive.name, operation.params
+    shape = next((getattr(slot.aval, "shape", ()) for slot in _slots(operation)), ())
+    if not shape or shape[-1] < LONG_REDUCTION:
+        return False
+    if name.startswith("cum"):
+        return bool(params["axis"] == len(shape) - 1)
+    is_reduction = name.startswith("reduce_") and "axes" in params
+    return is_reduction and len(shape) - 1 in params["axes"]
 
 
 def _dear(

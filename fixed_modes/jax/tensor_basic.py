@@ -27,10 +27,16 @@ from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadca
 
 from fixed_modes.jax.capped import capped_length
 from fixed_modes.jax.concrete import LARGEST_LITERAL
+from fixed_modes.jax.demands import demand
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, is_concrete
 from fixed_modes.jax.lazy_rows import LazyRows, progression
 from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.ragged import MOST_ROWS, Ragged
+from fixed_modes.jax.ragged_ops import select_where, split
+from fixed_modes.jax.ranges import value_range
+
+_COUNT = "the number of entries that are not zero is known only when the function runs"
 
 
 def _sizes(node: Apply, first: int, frame: Frame, what: str) -> list[int]:
@@ -40,6 +46,28 @@ def _sizes(node: Apply, first: int, frame: Frame, what: str) -> list[int]:
     if traced:
         raise NeedsConcrete(traced, what)
     return [int(frame.value(variable)) for variable in variables]
+
+
+def _broadcast(node: Apply, value: Any, frame: Frame, what: str) -> Any:
+    """Broadcast a value to a shape, of which lengths may change while a loop runs."""
+    sizes: list[int] = []
+    lengths: list[Any] = []
+    own = (*[1] * (len(node.inputs) - 1 - np.ndim(value)), *np.shape(value))
+    for variable, size in zip(node.inputs[1:], own):
+        length = frame.value(variable)
+        if is_concrete(length):
+            sizes.append(int(length))
+            lengths.append(None)
+            continue
+        found = None if frame.is_fixed(variable) else value_range(variable, frame)
+        if found is None or found.high > MOST_ROWS or size != 1:
+            raise NeedsConcrete([variable], what)
+        demand(length >= 0, "a length is negative", frame)
+        sizes.append(max(0, found.high))
+        lengths.append(length.astype("int64"))
+    data = jnp.broadcast_to(value, sizes)
+    is_plain = all(length is None for length in lengths)
+    return data if is_plain else Ragged(data, tuple(lengths), what)
 
 
 @jax_lower.register(Shape)
@@ -86,12 +114,12 @@ def _reshape(op: Reshape, node: Apply, values: list[Any], frame: Frame) -> list[
 
 @jax_lower.register(Alloc)
 def _alloc(op: Alloc, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    return [jnp.broadcast_to(values[0], _sizes(node, 1, frame, "the shape of an alloc"))]
+    return [_broadcast(node, values[0], frame, "the shape of an alloc")]
 
 
 @jax_lower.register(BroadcastTo)
 def _broadcast_to(op: BroadcastTo, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    return [jnp.broadcast_to(values[0], _sizes(node, 1, frame, "the shape of a broadcast"))]
+    return [_broadcast(node, values[0], frame, "the shape of a broadcast")]
 
 
 @jax_lower.register(AllocEmpty)
@@ -108,8 +136,18 @@ def _arange(op: ARange, node: Apply, values: list[Any], frame: Frame) -> list[An
     start, stop, step = values
     is_steady = is_concrete(step) and int(step) != 0 and np.dtype(op.dtype).kind in "iu"
     if is_steady and not all(frame.is_fixed(variable) for variable in traced):
-        return [progression(start, stop, int(step), op.dtype)]
+        most = _most_entries(node, int(step), frame)
+        return [progression(start, stop, int(step), op.dtype, most)]
     raise NeedsConcrete(traced, "the bounds of an arange")
+
+
+def _most_entries(node: Apply, step: int, frame: Frame) -> int | None:
+    """Say how many entries an arange can have, if the bounds of its bounds are known."""
+    start, stop = (value_range(variable, frame) for variable in node.inputs[:2])
+    if start is None or stop is None:
+        return None
+    longest = stop.high - start.low if step > 0 else start.high - stop.low
+    return max(0, -(-longest // abs(step)))
 
 
 @jax_lower.register(Eye)
@@ -120,7 +158,11 @@ def _eye(op: Eye, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
 
 @jax_lower.register(Nonzero)
 def _nonzero(op: Nonzero, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
-    raise NeedsEager("the number of entries that are not zero is known only when the function runs")
+    x = jnp.asarray(values[0])
+    if x.ndim == 1 and not frame.is_fixed(node.inputs[0]):
+        rows = Ragged(jnp.arange(x.shape[0], dtype="int64"), (None,), _COUNT)
+        return [select_where(rows, Ragged(x != 0, (None,), _COUNT), frame)]
+    raise NeedsEager(_COUNT)
 
 
 @jax_lower.register(MakeVector)
@@ -145,6 +187,9 @@ def _split(op: Split, node: Apply, values: list[Any], frame: Frame) -> list[Any]
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"Split axis {axis} out of bounds for {x.ndim} axes")
     axis %= x.ndim
+    if not is_concrete(values[2]) and not frame.is_fixed(node.inputs[2]):
+        whole = Ragged(x, (None,) * x.ndim, "the lengths of a split")
+        return split(whole, axis, values[2], op.len_splits, frame)
     lengths = [int(s) for s in frame.concrete(node.inputs[2], "the lengths of a split")]
     if len(lengths) != op.len_splits:
         raise ValueError(f"A split into {op.len_splits} parts got {len(lengths)} lengths")

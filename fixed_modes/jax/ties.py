@@ -20,6 +20,7 @@ from aesara.graph.basic import Apply, Variable, ancestors, io_toposort
 from aesara.tensor.subtensor import Subtensor
 
 from fixed_modes.jax.frame import is_concrete
+from fixed_modes.jax.ragged import Ragged
 from fixed_modes.rewrites.increments import CHANGES
 
 #: More numbers are not copied to be tied.
@@ -146,7 +147,8 @@ def tie(tied: Sequence[Variable], written: Any, dtype: str, values: dict[Variabl
     -------
     What is to be written, of that dtype.
     """
-    variables = [v for v in tied if not is_concrete(values.get(v, 0))]
+    read = [v for v in tied if not isinstance(values.get(v), Ragged)]
+    variables = [v for v in read if not is_concrete(values.get(v, 0))]
     arrays = [jnp.asarray(values[v]) for v in variables]
     pairs = [(v, a) for v, a in zip(variables, arrays) if a.dtype in (dtype, bool)]
     written = jnp.asarray(written).astype(dtype)

@@ -10,6 +10,7 @@ from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from fixed_modes.rewrites.arrays import with_array_rewrites
 from fixed_modes.rewrites.conditional import with_conditional_rewrites
 from fixed_modes.rewrites.elements import with_element_rewrites
+from fixed_modes.rewrites.guards import with_guards
 from fixed_modes.rewrites.inline import inline_every_ofg
 from fixed_modes.rewrites.lift import with_safe_lift
 from fixed_modes.rewrites.scan import with_safe_scan_rewrites
@@ -83,4 +84,5 @@ def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
         inline = in2out(inline_every_ofg, name="inline_every_ofg")
         query = query.register((inline, _INLINE_POSITION))
     query = with_element_rewrites(with_safe_lift(with_safe_scan_rewrites(query)))
-    return with_array_rewrites(with_conditional_rewrites(with_special_rewrites(query)))
+    query = with_array_rewrites(with_conditional_rewrites(with_special_rewrites(query)))
+    return with_guards(query)
