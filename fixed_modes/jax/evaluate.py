@@ -34,7 +34,7 @@ from fixed_modes.jax.lazy_rows import LazyRows, map_rows, takes_lazy_rows
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.perform import as_declared, perform
 from fixed_modes.jax.ragged import Ragged, array_of, rows_of
-from fixed_modes.jax.ragged_ops import ragged_lower
+from fixed_modes.jax.ragged_ops import lower_ragged
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.ties import tie
 
@@ -123,7 +123,7 @@ def _input_value(frame: Frame, node: Apply, position: int) -> Any:
         if not isinstance(node.op, HasInnerGraph):
             return value
         if takes_lazy_rows(node, position) and all(n is None for n in value.lengths[1:]):
-            return rows_of(value)
+            return rows_of(value.packed())
     if isinstance(value, LazyRows):
         if takes_lazy_rows(node, position):
             return value
@@ -137,7 +137,7 @@ def _lower_ragged(frame: Frame, node: Apply, values: list[Any]) -> list[Any]:
     """Trace a node with arrays that have room; the loop runs in Python if that fails."""
     n_checks = len(frame.checks.errors)
     try:
-        return ragged_lower(node.op, node, values, frame)
+        return lower_ragged(node, values, frame)
     except (*CANT_TRACE, ValueError, IndexError) as exc:
         # What is wrong, if anything is, the step will say.
         frame.checks.cut(n_checks)

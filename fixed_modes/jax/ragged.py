@@ -9,7 +9,7 @@ it runs, so that errors are those of the step that makes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -35,24 +35,41 @@ class Ragged:
         traced and not negative; None for all of it.
     reason
         What would have to be known for an array of a fixed shape.
+    mask
+        If there is one, the rows that count are those for which it is true, and not the
+        first ones; their number is the length.
     """
 
     data: Any
     lengths: tuple[Any, ...]
     reason: str
+    mask: Any = None
 
     def with_data(self, data: Any) -> Ragged:
         """Give another array of the same lengths."""
-        return Ragged(data, self.lengths, self.reason)
+        return replace(self, data=data)
+
+    def packed(self) -> Ragged:
+        """Give it with the rows that count side by side."""
+        if self.mask is None:
+            return self
+        # The n-th row comes from where n rows have been chosen before.
+        places = jnp.nonzero(self.mask, size=self.data.shape[0], fill_value=0)[0]
+        return Ragged(self.data[places], self.lengths, self.reason)
 
     def filled(self, number: Any, axes: Any = None) -> Any:
         """Give the array with a number in the place of what doesn't count along `axes`."""
         data = self.data
         for axis, length in enumerate(self.lengths):
             if length is not None and (axes is None or axis in axes):
-                inside = positions(data.shape, axis) < length
+                inside = self._counts(axis)
                 data = jnp.where(inside, data, jnp.asarray(number, data.dtype))
         return data
+
+    def _counts(self, axis: int) -> Any:
+        if axis == 0 and self.mask is not None:
+            return self.mask.reshape(-1, *(1,) * (self.data.ndim - 1))
+        return positions(self.data.shape, axis) < self.lengths[axis]
 
 
 def positions(shape: tuple[int, ...], axis: int) -> Any:

@@ -40,8 +40,11 @@ _OUTSIDE = "an index is out of bounds"
 _PARTS = "parts have other lengths than the whole"
 
 
-@singledispatch
-def ragged_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+# Ops for which it makes no difference which rows count.
+_TAKES_MASKED = (CAReduce, DeepCopyOp, Elemwise, Shape, Shape_i, ViewOp)
+
+
+def lower_ragged(node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     """Trace a node that has a `Ragged` among its inputs.
 
     Raises
@@ -49,6 +52,14 @@ def ragged_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[A
     NotImplementedError
         If there is no conversion for that.
     """
+    if not isinstance(node.op, _TAKES_MASKED):
+        values = [v.packed() if isinstance(v, Ragged) else v for v in values]
+    return ragged_lower(node.op, node, values, frame)
+
+
+@singledispatch
+def ragged_lower(op: Op, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
+    """Do what `lower_ragged` does, for an op that may need the rows side by side."""
     raise NotImplementedError(f"{op} of an array of which the length changes")
 
 
@@ -79,6 +90,9 @@ def _elemwise(op: Elemwise, node: Apply, values: list[Any], frame: Frame) -> lis
     reason = _reason(values)
     parts = [_as_ragged(value, reason) for value in values]
     ndim = node.outputs[0].type.ndim
+    mask = _common_mask(node, parts)
+    if mask is None:
+        parts = [part.packed() for part in parts]
     arrays, lengths = [part.data for part in parts], [None] * ndim
     for axis in range(ndim):
         taking_part = [n for n, v in enumerate(node.inputs) if not v.type.broadcastable[axis]]
@@ -96,7 +110,17 @@ def _elemwise(op: Elemwise, node: Apply, values: list[Any], frame: Frame) -> lis
     results = jax_lower(op, node, arrays, local)
     if local.checks.errors or local.last_call is not None:
         raise NotImplementedError(f"{op}, which has to be checked entry by entry")
-    return [Ragged(jnp.asarray(result), tuple(lengths), reason) for result in results]
+    return [Ragged(jnp.asarray(result), tuple(lengths), reason, mask) for result in results]
+
+
+def _common_mask(node: Apply, parts: Sequence[Ragged]) -> Any:
+    """Give the mask that says which rows of all count; None if there is not one for all."""
+    masks = [
+        part.mask
+        for part, variable in zip(parts, node.inputs)
+        if not variable.type.broadcastable[0]
+    ]
+    return masks[0] if masks and all(mask is masks[0] for mask in masks) else None
 
 
 @ragged_lower.register(DimShuffle)
@@ -166,7 +190,8 @@ def _reduced(result: Any, x: Ragged, axes: Sequence[int]) -> Any:
     """Give a result in which some axes are missing."""
     lengths = tuple(n for axis, n in enumerate(x.lengths) if axis not in axes)
     is_plain = all(length is None for length in lengths)
-    return result if is_plain else Ragged(jnp.asarray(result), lengths, x.reason)
+    mask = None if 0 in axes else x.mask
+    return result if is_plain else Ragged(jnp.asarray(result), lengths, x.reason, mask)
 
 
 @ragged_lower.register(Argmax)
@@ -218,6 +243,10 @@ def _dot(op: Dot, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
         same_length(found, frame)
     left = lax.slice_in_dim(x.filled(0, (axis,)), 0, min(sizes), axis=axis)
     right = lax.slice_in_dim(y.filled(0, (0,)), 0, min(sizes), axis=0)
+    if left.ndim == right.ndim == 1:
+        # XLA makes one loop of this, and a call of a library of a product.
+        dtype = node.outputs[0].type.dtype
+        return [jnp.sum(left.astype(dtype) * right.astype(dtype), dtype=dtype)]
     (data,) = jax_lower(op, node, [left, right], frame)
     lengths = (*x.lengths[:-1], *y.lengths[1:])
     is_plain = all(length is None for length in lengths)
@@ -422,13 +451,13 @@ def _nonzero(op: Nonzero, node: Apply, values: list[Any], frame: Frame) -> list[
 
 def select_where(x: Ragged, mask: Ragged, frame: Frame) -> Ragged:
     """Give the rows for which a mask is true."""
+    x, mask = x.packed(), mask.packed()
     _demand_mask(x, mask, frame)
     room = min(x.data.shape[0], mask.data.shape[0])
     chosen = lax.slice_in_dim(mask.filled(False), 0, room)
     count = chosen.sum(dtype="int64")
-    # The n-th row comes from where n rows have been chosen before.
-    places = jnp.nonzero(chosen, size=room, fill_value=0)[0]
-    return Ragged(x.data[places], (count, *x.lengths[1:]), x.reason)
+    data = lax.slice_in_dim(x.data, 0, room)
+    return Ragged(data, (count, *x.lengths[1:]), x.reason, chosen)
 
 
 def _as_ragged(value: Any, reason: str) -> Ragged:

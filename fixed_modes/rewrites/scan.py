@@ -24,7 +24,6 @@ from aesara.scan.op import Scan
 from aesara.scan.rewriting import (
     ScanMerge,
     push_out_non_seq_scan,
-    push_out_seq_scan,
     save_mem_new_scan,
 )
 from aesara.tensor.subtensor import Subtensor
@@ -37,7 +36,11 @@ from fixed_modes.rewrites.last_row import (
     row_after_steps,
     shorten,
 )
+from fixed_modes.rewrites.push_out import push_out_rows, remove_stay
 from fixed_modes.rewrites.while_scan import keep_last_rows
+
+# Ahead of Aesara's rewrites, in graphs that have been inside of others.
+_FIRST = -1.5
 
 #: The names under which Aesara registers the faulty rewrites.
 FAULTY = (
@@ -72,7 +75,7 @@ def push_out_seq(fgraph: FunctionGraph, node: Apply) -> Any:
     fixed = [*op.inner_seqs(op.inner_inputs), *op.inner_non_seqs(op.inner_inputs)]
     if _vanishes_wrongly(node, fixed):
         return False
-    return push_out_seq_scan.transform(fgraph, node)
+    return push_out_rows(fgraph, node)
 
 
 @node_rewriter([Scan])
@@ -171,6 +174,7 @@ def with_safe_scan_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery
         )
     if asks_for("scan_pushout_seqs_ops", "scan_pushout"):
         extra.append((in2out(push_out_seq, ignore_newtrees=True, name="push_out_seq"), 0.07))
+        extra.append((in2out(remove_stay, name="remove_stay"), _FIRST))
     if asks_for("scan_save_mem"):
         # Whether a state can do without a row to spare, depends on how it is computed.
         increments = in2out(increment_states, ignore_newtrees=True, name="increment_states")
