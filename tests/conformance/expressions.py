@@ -122,7 +122,7 @@ class Expressions:
             if len(shape) == 1 and dtype in FLOATS and not exact:
                 makers.append(self.vector_only)
         if len(shape) < 3:
-            makers.append(self.reduced)
+            makers += [self.reduced, self.partly]
         if dtype in FLOATS and not exact:
             makers += [self.smooth, self.smooth, self.product]
         if dtype == "bool":
@@ -285,6 +285,23 @@ class Expressions:
             b = self.expression(whole, "float64", depth, exact=True)
             text = f"at.{self.one_of('argmax', 'argmin')}({b}, axis={axis})"
         return self.cast(text, dtype)
+
+    def partly(self, shape: Shape, dtype: str, depth: int, exact: bool) -> str:
+        """Reduce rows of which the number is data, and in a loop may change with the step."""
+        rows = self.one_of(3, 1, 4)
+        whole = (rows, *shape)
+        a = self.name_of(self.expression(whole, dtype, depth, exact))
+        count = self.name_of(f"at.cast({self.leaf((), 'int64')}, 'int64') % {rows + 1}")
+        mask = self.compared((rows,), "bool", depth, True)
+        part = self.one_of("[:{0}]", "[{0}:]", "[{0}::-1]", "[::-1][:{0}]", "[{0} - 2:]", "[{1}]")
+        part = part.format(count, mask)
+        if self.chance(3):
+            # Some rows change, and all are reduced.
+            value = self.expression(shape, dtype, depth, exact)
+            a, part = f"at.set_subtensor({a}{part}, {value})", ""
+        if dtype == "bool":
+            return f"{a}{part}.{self.one_of('any', 'all')}(axis=0)"
+        return self.cast(f"{a}{part}.{self.one_of('sum', 'prod')}(axis=0)", dtype)
 
     def product(self, shape: Shape, dtype: str, depth: int, exact: bool) -> str:
         if len(shape) > 2:

@@ -93,11 +93,17 @@ def test_number_known_outside_reaches_a_slice_inside_a_loop():
 
 def test_length_that_a_loop_computes_is_worth_a_warning_with_the_reason():
     x = at.dvector("x")
-    out, _ = aesara.scan(lambda i, x: x[:i].sum(), sequences=[at.arange(3)], non_sequences=[x])
+    # There is no assignment to places of which the number changes.
+    places = at.as_tensor(np.array([2, 0, 1]))
+    out, _ = aesara.scan(
+        lambda i, x: at.set_subtensor(x[places[:i]], -1.0).sum(),
+        sequences=[at.arange(3)],
+        non_sequences=[x],
+    )
     f = compiled([x], out)
     with pytest.warns(FixedModesWarning, match=r"bounds of a slice.*what the loop computes"):
         got = f(np.array([1.0, 2.0, 4.0]))
-    np.testing.assert_array_equal(got, [0.0, 1.0, 3.0])
+    np.testing.assert_array_equal(got, [7.0, 2.0, 0.0])
 
 
 def test_old_variants_are_dropped_and_many_are_worth_a_warning():
