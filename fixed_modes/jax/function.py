@@ -235,12 +235,12 @@ def jax_function(
 
     Notes
     -----
-    A pure function can't raise: a failed `Assert`, an index out of bounds or an integer
-    division by zero does only where the function is called outside of `jax.jit` and
-    the like.  Within, a value of no meaning comes back, as from JAX itself (an index is
-    clamped); the method ``checked`` gives a pair of the result and of flags that say
-    which checks failed, and have a method ``raise_first()``.  Loops with an ``until``
-    have no derivative in reverse mode in JAX.
+    A pure function can't raise: a failed `Assert`, an index out of bounds, an integer
+    division by zero or, in a loop, lengths that change and do not fit do only where the
+    function is called outside of `jax.jit` and the like.  Within, a value of no meaning
+    comes back, as from JAX itself (an index is clamped); the method ``checked`` gives a
+    pair of the result and of flags that say which checks failed, and have a method
+    ``raise_first()``.  Loops with an ``until`` have no derivative in reverse mode in JAX.
 
     Examples
     --------

@@ -66,6 +66,14 @@ class Ragged:
                 data = jnp.where(inside, data, jnp.asarray(number, data.dtype))
         return data
 
+    def counts(self) -> Any:
+        """Say which entries count, in a shape that broadcasts with that of the array."""
+        found: Any = True
+        for axis, length in enumerate(self.lengths):
+            if length is not None:
+                found = found & self._counts(axis)
+        return found
+
     def _counts(self, axis: int) -> Any:
         if axis == 0 and self.mask is not None:
             return self.mask.reshape(-1, *(1,) * (self.data.ndim - 1))
@@ -112,7 +120,9 @@ def picked(data: Any, axis: int, start: Any, step: int, room: int) -> Any:
 def fitted(data: Any, axis: int, room: int) -> Any:
     """Give an array with another room along an axis."""
     size = data.shape[axis]
-    if size >= room:
+    if size == room:
+        return data
+    if size > room:
         return lax.slice_in_dim(data, 0, room, axis=axis)
     pads = [(0, room - size if a == axis else 0, 0) for a in range(data.ndim)]
     return lax.pad(data, jnp.zeros((), data.dtype), pads)

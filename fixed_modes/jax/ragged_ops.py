@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from aesara.compile.ops import DeepCopyOp, ViewOp
@@ -39,6 +40,15 @@ from fixed_modes.jax.ragged_subtensor import ragged_selections_of, select_ragged
 _OUTSIDE = "an index is out of bounds"
 _PARTS = "parts have other lengths than the whole"
 
+
+# Functions with an infinite slope somewhere: in a derivative that JAX makes, infinity times
+# the 0 that comes back from what does not count would be NaN.  They get a number at which
+# none of them, nor what is made of their results, is likely to be singular.
+_SINGULAR = (
+    *(aes.ArcCos, aes.ArcCosh, aes.ArcSin, aes.ArcTanh, aes.Log, aes.Log10, aes.Log1p),
+    *(aes.Log2, aes.Pow, aes.Reciprocal, aes.Sqrt, aes.TrueDivide),
+)
+_HARMLESS = 0.6180339887498949
 
 # Ops for which it makes no difference which rows count.
 _TAKES_MASKED = (CAReduce, DeepCopyOp, Elemwise, Shape, Shape_i, ViewOp)
@@ -107,10 +117,45 @@ def _elemwise(op: Elemwise, node: Apply, values: list[Any], frame: Frame) -> lis
             arrays[n] = lax.slice_in_dim(arrays[n], 0, min(sizes), axis=axis)
     # What doesn't count must not make a check fail.
     local = frame.branch()
-    results = jax_lower(op, node, arrays, local)
+
+    def compute(*arrays: Any) -> list[Any]:
+        return jax_lower(op, node, list(arrays), local)
+
+    if isinstance(op.scalar_op, _SINGULAR):
+        whole = Ragged(jnp.zeros(_common_shape(arrays)), tuple(lengths), reason, mask)
+        results = _without_slopes_beyond(compute, whole.counts(), *arrays)
+    else:
+        results = compute(*arrays)
     if local.checks.errors or local.last_call is not None:
         raise NotImplementedError(f"{op}, which has to be checked entry by entry")
     return [Ragged(jnp.asarray(result), tuple(lengths), reason, mask) for result in results]
+
+
+def _common_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(array.shape for array in arrays))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _without_slopes_beyond(function: Any, counts: Any, *arrays: Any) -> list[Any]:
+    """Apply a function whose derivative takes what does not count for a harmless number."""
+    found: list[Any] = function(*arrays)
+    return found
+
+
+@_without_slopes_beyond.defjvp
+def _slopes(function: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    counts, *arrays = primals
+    inside = [
+        jnp.where(counts, a, jnp.asarray(_HARMLESS, a.dtype)) if a.dtype.kind in "fc" else a
+        for a in arrays
+    ]
+    shape = _common_shape(inside)
+    slopes = [
+        jnp.broadcast_to(t, shape) if a.dtype.kind in "fc" else np.zeros(i.shape, jax.dtypes.float0)
+        for a, i, t in zip(arrays, inside, tangents[1:])
+    ]
+    _, slope = jax.jvp(function, inside, slopes)
+    return _without_slopes_beyond(function, *primals), slope
 
 
 def _common_mask(node: Apply, parts: Sequence[Ragged]) -> Any:
@@ -454,10 +499,10 @@ def select_where(x: Ragged, mask: Ragged, frame: Frame) -> Ragged:
     x, mask = x.packed(), mask.packed()
     _demand_mask(x, mask, frame)
     room = min(x.data.shape[0], mask.data.shape[0])
-    chosen = lax.slice_in_dim(mask.filled(False), 0, room)
+    # The same array for each use of a mask, so that it is known to be one.
+    chosen = fitted(mask.filled(False), 0, room)
     count = chosen.sum(dtype="int64")
-    data = lax.slice_in_dim(x.data, 0, room)
-    return Ragged(data, (count, *x.lengths[1:]), x.reason, chosen)
+    return Ragged(fitted(x.data, 0, room), (count, *x.lengths[1:]), x.reason, chosen)
 
 
 def _as_ragged(value: Any, reason: str) -> Ragged:

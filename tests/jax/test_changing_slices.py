@@ -346,6 +346,22 @@ def test_jax_differentiates_and_vectorises_it() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_what_does_not_count_has_no_slope() -> None:
+    """Where the slope of a logarithm or a root is infinite, too."""
+    x, positions = at.dvector("x"), at.lvector("positions")
+    rows, _ = aesara.scan(
+        lambda t, x: at.log(x[x > t - 2]).sum() + at.sqrt(x[t:]).sum() + (1.0 / x[:t]).sum(),
+        sequences=[positions],
+        non_sequences=[x],
+    )
+    function = fixed_modes.jax_function([positions, x], [rows])
+    values = np.array([4.0, 2.0, 0.0, 0.0, 1.0])
+    with jax.experimental.enable_x64():
+        (slope,) = jax.jacobian(lambda x: function(np.array([2]), x)[0])(values)
+    expected = [0.25 - 1 / 16, 0.5 - 0.25, np.inf, np.inf, 1.0 + 0.5]
+    np.testing.assert_allclose(slope, expected, rtol=1e-12)
+
+
 WRONG: dict[str, tuple[Step, type[Exception], int]] = {
     "largest of nothing": (lambda lib, t, x, m: x[:t].max(), ValueError, 0),
     "place of the largest of nothing": (lambda lib, t, x, m: lib.argmax(x[:t]), ValueError, 0),
