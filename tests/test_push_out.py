@@ -114,3 +114,17 @@ def test_a_map_whose_rows_are_wanted_needs_no_loop(mode: str) -> None:
     f = aesara.function([y, x], rows, mode=mode)
     assert not _scans(f)
     np.testing.assert_allclose(f(Y, X), np.exp(np.outer(Y, X)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_exponentials_of_matrices_are_computed_ahead(mode: str) -> None:
+    m, x = at.dmatrix("m"), at.dvector("x")
+    rows, _ = aesara.scan(
+        lambda r, x: at.log(at.exp(r[:, None] + x[None, :]).sum(axis=0)).sum(),
+        sequences=[m],
+        non_sequences=[x],
+    )
+    f = aesara.function([m, x], rows, mode=mode)
+    assert all(any(map(_makes_more, s.op.outer_seqs(s.inputs))) for s in _scans(f))
+    expected = [np.log(np.exp(np.add.outer(r, X)).sum(axis=0)).sum() for r in M]
+    np.testing.assert_allclose(f(M, X), expected, rtol=1e-12)

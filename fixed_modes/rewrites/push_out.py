@@ -14,11 +14,20 @@ from aesara.compile.ops import ViewOp
 from aesara.graph.basic import Apply, Constant, Variable, clone_replace, io_toposort
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import node_rewriter
+from aesara.scalar import basic as aes
 from aesara.scan.op import Scan
 from aesara.scan.rewriting import push_out_seq_scan
 from aesara.tensor.elemwise import DimShuffle, Elemwise
 
 from fixed_modes.rewrites.scan_like import scan_like
+
+#: What takes about as long as reading a number; all other functions are dear.
+_CHEAP = (
+    *(aes.Abs, aes.Add, aes.BinaryBitOp, aes.Cast, aes.FixedLogicalComparison, aes.Identity),
+    *(aes.LogicalComparison, aes.Mul, aes.Neg, aes.Reciprocal, aes.ScalarMaximum),
+    *(aes.ScalarMinimum, aes.Second, aes.Sgn, aes.Sqr, aes.Sub, aes.Switch, aes.TrueDivide),
+    aes.UnaryBitOp,
+)
 
 
 class Stay(ViewOp):
@@ -64,31 +73,50 @@ def _held_back(op: Scan, inner: Apply) -> Apply:
 
 
 def _expansions(op: Scan) -> list[Apply]:
-    """Find elementwise ops that give more axes than the rows they take, for use in the loop."""
-    rows = set(op.inner_seqs(op.inner_inputs))
+    """Find elementwise ops that give more axes than the rows they take, for use in the loop.
+
+    Of vectors, but not of numbers, these are left out if exponentials and the like come
+    after them: matrices are mostly small where they have to be computed in every step,
+    and all steps at once are vector code.
+    """
     fixed = set(op.inner_non_seqs(op.inner_inputs))
-    movable: dict[Variable, int] = {row: _rank(row) for row in rows}
+    movable = {row: _rank(row) for row in op.inner_seqs(op.inner_inputs)}
     order = io_toposort(op.inner_inputs, op.inner_outputs)
+    kept, dear = _uses(order)
     found: list[Apply] = []
-    kept: set[Variable] = set()
-    for node in reversed(order):
-        # What is used in the loop, through elementwise ops or not.
-        is_movable = isinstance(node.op, (DimShuffle, Elemwise))
-        if not is_movable or any(output in kept for output in node.outputs):
-            kept.update(node.inputs)
     for node in order:
-        if not isinstance(node.op, (DimShuffle, Elemwise)):
-            continue
         known = all(isinstance(i, Constant) or i in movable or i in fixed for i in node.inputs)
         ranks = [movable[i] for i in node.inputs if i in movable]
-        if not known or not ranks:
+        if not _moves(node) or not known or not ranks:
             continue
-        rank = _rank(node.outputs[0])
-        if isinstance(node.op, Elemwise) and rank > max(ranks) and node.outputs[0] in kept:
+        output, rank = node.outputs[0], max(ranks)
+        is_larger = isinstance(node.op, Elemwise) and _rank(output) > rank
+        if is_larger and output in kept and not (rank and output in dear):
             found.append(node)
         else:
-            movable.update((output, max(ranks)) for output in node.outputs)
+            movable.update(dict.fromkeys(node.outputs, rank))
     return found
+
+
+def _uses(order: list[Apply]) -> tuple[set[Variable], set[Variable]]:
+    """Say which variables are used by more than elementwise ops, and which by dear ones.
+
+    Uses by what is made of them elementwise count too.
+    """
+    kept: set[Variable] = set()
+    dear: set[Variable] = set()
+    for node in reversed(order):
+        if not _moves(node) or not kept.isdisjoint(node.outputs):
+            kept.update(node.inputs)
+        if _moves(node) and not dear.isdisjoint(node.outputs):
+            dear.update(node.inputs)
+        if isinstance(node.op, Elemwise) and not isinstance(node.op.scalar_op, _CHEAP):
+            dear.update((*node.inputs, *node.outputs))
+    return kept, dear
+
+
+def _moves(node: Apply) -> bool:
+    return isinstance(node.op, (DimShuffle, Elemwise))
 
 
 def _rank(variable: Variable) -> int:
