@@ -34,6 +34,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "matrix_power": ("matrix-power",),
     "lstm": ("lstm-grad",),
     "large_map": ("large-map",),
+    "density": ("density",),
+    "growing_window": ("growing-window",),
 }
 
 # One of each kind: what ``--quick`` measures.

@@ -17,6 +17,8 @@ from benchmarks.workloads import NAMES, load
 # Compiling every graph would take minutes; the rest is checked by
 # ``python -m benchmarks run --size tiny``.
 COMPILED = (
+    "density",
+    "growing-window",
     "diffusion",
     "large-map",
     "matrix-power",
@@ -35,6 +37,14 @@ COMPILED = (
     "ar1-normal",
     "gibbs",
 )
+
+
+def growing_window(noise: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    values: list[float] = []
+    for e in noise:
+        before = zip(reversed(values), weights)
+        values.append(float(e + sum(value * weight for value, weight in before)))
+    return np.array(values)
 
 
 def recurrence(x: float, a: float, b: float, n: int) -> np.ndarray:
@@ -298,6 +308,10 @@ EXPECTED: dict[str, Callable[..., Any]] = {
     "matrix-power": np.linalg.matrix_power,
     "lstm-grad": slopes(lstm, 1, 2, 3),
     "large-map": lambda xs, f: np.exp(-(xs**2)) * np.sin(f * xs),
+    "density": lambda places, points, width: np.array(
+        [sum(math.exp(-(((x - y) / width) ** 2)) for x in points) for y in places]
+    ),
+    "growing-window": growing_window,
 }
 
 
