@@ -59,6 +59,8 @@ class NeedsEager(Exception):
         If these were computed before, it might be traced after all.
     is_padded
         Whether one of these is a `PaddedTrace`, of which only the length is missing.
+    is_window
+        Whether a window was taken to be within an array, and is not.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class NeedsEager(Exception):
         self.node: Apply | None = None
         self.variables = tuple(variables)
         self.is_padded = is_padded
+        self.is_window = False
 
 
 @dataclass
@@ -148,10 +151,11 @@ class RunByItself:
     reason: str
     where: str = ""
     node: Apply | None = None
+    is_window: bool = False
 
     def __call__(self) -> Exception:
         error = NeedsEager(self.reason, self.where)
-        error.node = self.node
+        error.node, error.is_window = self.node, self.is_window
         return error
 
 

@@ -9,6 +9,7 @@ another segment.  JAX compiles that one anew for each new shape.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Union
 
 import jax.numpy as jnp
@@ -192,6 +193,13 @@ class SegmentedGraph:
         is_worth_it = need.is_padded or isinstance(getattr(node, "op", None), COMPILED_IF_POSSIBLE)
         if is_worth_it and to_cut and len(to_cut) == len(need.variables):
             self.cuts.update(to_cut)
+        elif (
+            need.is_window
+            and isinstance(getattr(node, "op", None), Scan)
+            and (self.settings.windows)
+        ):
+            # Once more, with slices of a length that changes in the place of windows.
+            self.settings = replace(self.settings, windows=False)
         elif node is not None and node in order and node not in self.by_itself:
             if isinstance(node.op, Scan):
                 text = "JAX_FIXED runs a loop step by step, in Python"

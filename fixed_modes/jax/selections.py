@@ -163,6 +163,8 @@ def _moving_window(entry: slice, values: list[Any], length: int, frame: Frame) -
     start, stop, step = values
     if is_concrete(start) or is_concrete(stop) or not is_concrete(step):
         return None
+    if frame.outer is not None and not frame.settings.windows:
+        return None
     if step is not None and int(step) != 1:
         return None
     size = known_difference(entry.start, entry.stop, frame)
@@ -173,5 +175,5 @@ def _moving_window(entry: slice, values: list[Any], length: int, frame: Frame) -
     reason = (
         f"a window x[i:i+{size}] reaches out of an axis of length {length}, and is shorter then"
     )
-    frame.checks.add(jnp.any(outside), RunByItself(reason))
+    frame.checks.add(jnp.any(outside), RunByItself(reason, is_window=True))
     return Span(start, size)

@@ -27,12 +27,15 @@ class Settings:
         XLA options besides those chosen for the JAX version.
     max_variants
         How many compiled variants are kept, see `fixed_modes.jax.variants`.
+    windows
+        Whether ``x[i:i+3]`` in a loop is taken to be within `x`, until it is not.
     """
 
     index_checks: bool = True
     strict: bool = False
     compile_options: Mapping[str, OptionValue] = field(default_factory=dict)
     max_variants: int = 64
+    windows: bool = True
 
     @classmethod
     def from_flags(cls) -> Settings:

@@ -94,6 +94,8 @@ ANYWHERE: dict[str, Step] = {
     "every second": lambda lib, t, x, m: lib.cumsum(x[t::2]).sum(),
     "every third, backwards": lambda lib, t, x, m: lib.cumsum(x[t::-3]).sum(),
     "every second to": lambda lib, t, x, m: lib.cumsum(x[1:t:2]).sum(),
+    "between": lambda lib, t, x, m: lib.cumsum(x[t - 3 : t]).sum(),
+    "nothing": lambda lib, t, x, m: x[t:t].sum(),
     "between limits": lambda lib, t, x, m: lib.cumsum(x[lib.maximum(t - 2, 0) : t + 1]).sum(),
     "between others": lambda lib, t, x, m: lib.cumsum(x[t : 2 * t]).sum(),
     "of a part": lambda lib, t, x, m: lib.cumsum(x[1:][:t][::2]).sum(),

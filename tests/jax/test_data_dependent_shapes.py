@@ -161,8 +161,21 @@ def test_a_window_of_constant_length_is_compiled_unless_it_reaches_out():
     )
     f = compiled([x], moving)
     np.testing.assert_allclose(f(X), [4.0, 1.5, 4.5])
-    with pytest.warns(FixedModesWarning, match="reaches out of an axis of length 4"):
+    with warnings.catch_warnings():
+        # Compiled again, for windows of any length.
+        warnings.simplefilter("error")
         np.testing.assert_allclose(f(X[:4]), [4.0, 1.5, 2.5])
+        np.testing.assert_allclose(f(X), [4.0, 1.5, 4.5])
+    # Rows of two lengths are no trace.
+    rows, _ = aesara.scan(lambda i, x: x[i : i + 3], sequences=[at.arange(2)], non_sequences=[x])
+    h = compiled([x], rows)
+    np.testing.assert_allclose(h(X), [X[:3], X[1:4]])
+    with (
+        pytest.warns(FixedModesWarning, match="bounds of a slice"),
+        pytest.raises(ValueError, match="shape"),
+    ):
+        h(X[:3])
+    np.testing.assert_allclose(h(X), [X[:3], X[1:4]])
     g = compiled([x, i], x[i : i + 3])
     for k in (0, 2, 3, 4, 9, -2):
         np.testing.assert_array_equal(g(X, k), X[k : k + 3])
