@@ -19,6 +19,7 @@ from aesara.tensor.subtensor import indices_from_subtensor
 from fixed_modes.jax.affine import known_difference
 from fixed_modes.jax.bounds import position
 from fixed_modes.jax.frame import Frame, NeedsConcrete, RunByItself, is_concrete
+from fixed_modes.jax.ragged import MOST_ROWS
 from fixed_modes.jax.slices import MovingSlice, moving_slice
 from fixed_modes.jax.static_slice import static_slice
 
@@ -151,8 +152,8 @@ def _slice_selection(entry: slice, length: int, frame: Frame) -> AnySelection:
         for bound, value in zip(bounds, values)
         if isinstance(bound, Variable) and not is_concrete(value)
     ]
-    is_step_known = is_concrete(values[2])
-    if is_step_known and frame.outer is not None and not all(map(frame.is_fixed, traced)):
+    changes = frame.outer is not None and not all(map(frame.is_fixed, traced))
+    if changes and is_concrete(values[2]) and length <= MOST_ROWS:
         start, stop, step = (v if v is None or not is_concrete(v) else int(v) for v in values)
         return moving_slice(start, stop, 1 if step is None else step, length, length)
     raise NeedsConcrete(traced, BOUNDS)

@@ -266,6 +266,24 @@ def test_short_arrays(length: int) -> None:
     np.testing.assert_allclose(np.array(f(np.array(chosen), values)).T, expected)
 
 
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+def test_small_parts_of_large_arrays_are_left_to_python() -> None:
+    """Going through all of a large array in each step takes longer."""
+    x, starts, stops = at.dvector("x"), at.lvector("starts"), at.lvector("stops")
+    sums, _ = aesara.scan(
+        lambda i, k, x: x[i:k].sum(), sequences=[starts, stops], non_sequences=[x]
+    )
+    f = aesara.function([starts, stops, x], sums, mode=MODE)
+    values, bounds = np.arange(1e6), np.array([0, 3, 4, 999_990, 1_000_000])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FixedModesWarning)
+        found = f(bounds[:-1], bounds[1:], values)
+    expected = [values[i:k].sum() for i, k in zip(bounds, bounds[1:])]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.warns(FixedModesWarning, match="bounds of a slice"):
+        aesara.function([starts, stops, x], sums, mode=MODE)(bounds[:-1], bounds[1:], values)
+
+
 def test_states_decide_how_long() -> None:
     """A random walk in a table, with bounds that the loop computes."""
     table = at.dvector("table")
