@@ -61,7 +61,8 @@ def _padded_subtensor(op: Subtensor, node: Apply, x: PaddedTrace, frame: Frame) 
     first, *others = indices_from_subtensor(node.inputs[1:], op.idx_list)
     rows = x.buffer.shape[0]
     rest = plain_of(selections_of(others, [], x.buffer.shape[1:], frame))
-    assert rest is not None, "indices that are no variables don't change"
+    if rest is None:
+        raise NeedsConcrete(node.inputs[:1], BOUNDS)
     if not isinstance(first, slice):
         return [_padded_row(x, first, rest, frame)]
     start, stop, step = (_bound(bound, frame) for bound in (first.start, first.stop, first.step))

@@ -348,6 +348,32 @@ def test_a_loop_over_what_has_no_fixed_length() -> None:
     np.testing.assert_allclose(f(np.array(chosen), X), expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+def test_parts_of_the_trace_of_an_until_loop() -> None:
+    """Neither the number of its rows nor that of the columns that are read is known."""
+    m, limits = at.dmatrix("m"), at.lvector("limits")
+
+    def part(t: Any, m: Any) -> Any:
+        rows, _ = aesara.scan(
+            lambda row, limit: (row * 2.0, until(row.sum() > limit)),
+            sequences=[m],
+            non_sequences=[at.cast(t, "float64")],
+        )
+        return rows[:, :t].sum() + rows[:t].sum() + rows[0, :t].sum()
+
+    sums, _ = aesara.scan(part, sequences=[limits], non_sequences=[m])
+    f = aesara.function([limits, m], sums, mode=MODE)
+    values, chosen = np.abs(M), [1, 2, 3, 0]
+    expected = []
+    for t in chosen:
+        over = np.flatnonzero(values.sum(axis=1) > t)
+        rows = 2.0 * values[: over[0] + 1 if over.size else None]
+        expected.append(rows[:, :t].sum() + rows[:t].sum() + rows[0, :t].sum())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FixedModesWarning)
+        np.testing.assert_allclose(f(np.array(chosen), values), expected, rtol=1e-12)
+
+
 def test_jax_differentiates_and_vectorises_it() -> None:
     x, positions = at.dvector("x"), at.lvector("positions")
     rows, _ = aesara.scan(
