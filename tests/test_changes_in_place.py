@@ -17,6 +17,7 @@ from aesara.tensor.subtensor import AdvancedIncSubtensor, AdvancedIncSubtensor1,
 
 import fixed_modes
 from fixed_modes.jax.ties import barrier
+from tests import changes
 from tests.jax_versions import HAS_BARRIER, needs_barrier
 
 MODES = ["NUMBA_FIXED", "JAX_FIXED"]
@@ -44,17 +45,8 @@ class _Symbolic:
 class _Arrays:
     """The same on NumPy's, which are never changed."""
 
-    @staticmethod
-    def put(x: np.ndarray, index: Any, value: Any) -> np.ndarray:
-        x = x.copy()
-        x[index] = value
-        return x
-
-    @staticmethod
-    def add(x: np.ndarray, index: Any, value: Any) -> np.ndarray:
-        x = x.copy()
-        np.add.at(x, index, value)
-        return x
+    put = staticmethod(changes.put)
+    add = staticmethod(changes.add)
 
     choose = staticmethod(np.where)
 

@@ -21,7 +21,7 @@ from fixed_modes.jax.bounds import check_bounds
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, is_concrete
 from fixed_modes.jax.ragged import Ragged
-from fixed_modes.jax.ragged_ops import select_where
+from fixed_modes.jax.ragged_indexing import select_where
 
 _COUNT = "how many entries a mask selects is known only at run time"
 
@@ -64,6 +64,7 @@ def _inc_subtensor1(
     x = jnp.asarray(x)
     rows = check_bounds(rows, 0, x.shape[0], frame, node.inputs[2])
     y = jnp.asarray(y).astype(x.dtype)
+    _check_values(x, (rows,), y)
     return [_assigned(x, (rows,), y) if op.set_instead_of_inc else x.at[rows].add(y)]
 
 
@@ -78,9 +79,24 @@ def _inc_subtensor(
     if is_mask and len(node.inputs) == 3 and not is_concrete(mask):
         return [_update_where(mask, x, y, op.set_instead_of_inc, frame)]
     index = _index(node.inputs[2:], x.shape, frame)
+    _check_values(x, index, y)
     if op.ignore_duplicates and not op.set_instead_of_inc:
         return [_assigned(x, index, x[index] + y)]
     return [_assigned(x, index, y) if op.set_instead_of_inc else x.at[index].add(y)]
+
+
+def _check_values(x: Any, index: tuple[Any, ...], y: Any) -> None:
+    """Raise `ValueError` where values don't fit what is indexed; JAX doesn't if that is empty."""
+    shape = jax.eval_shape(lambda x: x[index], x).shape
+    # Rows that no step of a loop has made have no length that could fit.
+    if 0 not in shape or not y.size:
+        return
+    try:
+        fits = np.broadcast_shapes(y.shape, shape)[-len(shape) :] == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"values of shape {y.shape} can't be put where the shape is {shape}")
 
 
 def _assigned(x: Any, index: tuple[Any, ...], y: Any) -> Any:

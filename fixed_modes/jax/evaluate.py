@@ -34,7 +34,7 @@ from fixed_modes.jax.lazy_rows import LazyRows, map_rows, takes_lazy_rows
 from fixed_modes.jax.padded import PaddedTrace
 from fixed_modes.jax.perform import as_declared, perform
 from fixed_modes.jax.ragged import Ragged, array_of, rows_of
-from fixed_modes.jax.ragged_ops import lower_ragged
+from fixed_modes.jax.ragged_dispatch import lower_ragged
 from fixed_modes.jax.rng import key_from_rng
 from fixed_modes.jax.ties import tie
 

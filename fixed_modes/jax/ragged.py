@@ -21,6 +21,8 @@ from fixed_modes.jax.lazy_rows import LazyRows
 #: No axis gets more room: every step goes through all of it, which for more takes longer
 #: than a step in Python (about 50 us).
 MOST_ROWS = 1 << 17
+#: Neither does an array with several axes, unless it is there already.
+MOST_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)

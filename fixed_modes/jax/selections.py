@@ -49,6 +49,7 @@ AnySelection = Union[Span, slice, MovingSlice]
 
 
 def select(x: Any, selections: list[Selection]) -> Any:
+    """Take what is selected, which has a known length along each axis."""
     parts = [static_part(selection) for selection in selections]
     if any(is_moving(selection) for selection in selections):
         # All at once: XLA would copy a slice of all rows before it takes one of them.
@@ -64,20 +65,24 @@ def select(x: Any, selections: list[Selection]) -> Any:
 
 
 def is_moving(selection: Selection) -> bool:
+    """Say whether a selection begins at a traced position."""
     return isinstance(selection, Span) and not selection.is_static
 
 
 def is_moving_window(selection: Selection) -> bool:
+    """Say whether a selection is a slice that begins at a traced position."""
     return isinstance(selection, Span) and is_moving(selection) and not selection.squeezed
 
 
 def size_of(selection: Selection, length: int) -> int:
+    """Count what is selected of an axis of this length."""
     if isinstance(selection, Span):
         return int(selection.size)
     return len(range(*selection.indices(length)))
 
 
 def static_part(selection: Selection) -> slice:
+    """Give a selection as a slice with known bounds; all of the axis if it begins elsewhere."""
     if isinstance(selection, slice):
         return selection
     if selection.is_static:
@@ -86,6 +91,7 @@ def static_part(selection: Selection) -> slice:
 
 
 def window(x: Any, spans: list[Any]) -> Any:
+    """Take a span of each axis at once."""
     x = jnp.asarray(x)
     return jax.lax.dynamic_slice(x, starts_of(spans, x.shape), [span.size for span in spans])
 
@@ -124,6 +130,7 @@ def selections_of(
 
 
 def value_of(entry: Any, frame: Frame) -> Any:
+    """Give the value of an index, or of a bound of a slice."""
     return frame.value(entry) if isinstance(entry, Variable) else entry
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -32,8 +33,10 @@ from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.frame import Frame, NeedsConcrete, NeedsEager, is_concrete
 from fixed_modes.jax.lazy_rows import LazyRows, progression
 from fixed_modes.jax.padded import PaddedTrace
-from fixed_modes.jax.ragged import MOST_ROWS, Ragged
-from fixed_modes.jax.ragged_ops import select_where, split
+from fixed_modes.jax.ragged import MOST_ENTRIES, MOST_ROWS, Ragged
+from fixed_modes.jax.ragged_dispatch import plain_or_ragged
+from fixed_modes.jax.ragged_indexing import select_where
+from fixed_modes.jax.ragged_ops import split
 from fixed_modes.jax.ranges import value_range
 
 _COUNT = "the number of entries that are not zero is known only when the function runs"
@@ -65,9 +68,10 @@ def _broadcast(node: Apply, value: Any, frame: Frame, what: str) -> Any:
         demand(length >= 0, "a length is negative", frame)
         sizes.append(max(0, found.high))
         lengths.append(length.astype("int64"))
-    data = jnp.broadcast_to(value, sizes)
-    is_plain = all(length is None for length in lengths)
-    return data if is_plain else Ragged(data, tuple(lengths), what)
+    varying = [v for v, length in zip(node.inputs[1:], lengths) if length is not None]
+    if varying and math.prod(sizes) > MOST_ENTRIES:
+        raise NeedsConcrete(varying, what)
+    return plain_or_ragged(jnp.broadcast_to(value, sizes), lengths, what)
 
 
 @jax_lower.register(Shape)

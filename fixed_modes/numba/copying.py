@@ -63,7 +63,7 @@ def write_assignment(
         else:
             length = f"{target}.shape[{axis + skipped}]"
             own = f"{value}.shape[{own_axis}]"
-            step = write_step(writer, own, length, message or _broadcast_message)
+            step = write_step(writer, own, length, message or unfit_message)
             positions.append(f"{indices[axis]} * {step}")
     with ExitStack() as nest:
         for axis, index in enumerate(indices):
@@ -103,7 +103,8 @@ def write_fill(writer: Writer, target: str, ndim: int, value: str, sign: str = "
         writer.emit(f"{target}[{', '.join(indices)}] {sign} {value}")
 
 
-def _broadcast_message(own: int, length: int) -> str:
+def unfit_message(own: int, length: int) -> str:
+    """Say that an array does not fit what it is assigned to."""
     return f"An array of length {own} can't be assigned to one of length {length}."
 
 

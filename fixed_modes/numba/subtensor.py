@@ -17,7 +17,8 @@ from aesara.tensor.subtensor import (
 from aesara.tensor.type import TensorType
 
 from fixed_modes.numba.allocation import allocate, has_destination
-from fixed_modes.numba.copying import write_assignment, write_fill
+from fixed_modes.numba.broadcasting import write_step
+from fixed_modes.numba.copying import unfit_message, write_assignment, write_fill
 from fixed_modes.numba.elemwise import Elements
 from fixed_modes.numba.facts import Shape
 from fixed_modes.numba.loops import open_loops
@@ -288,6 +289,15 @@ def write_put(op: AdvancedIncSubtensor1, node: Apply, writer: Writer) -> None:
             writer.emit_failure(
                 ValueError, _count_message, f"{value}.shape[0]", f"{taken}.shape[0]"
             )
+    ends = range(1, min(x.type.ndim - 1, y.type.ndim) + 1)
+    columns = [end for end in ends if not y.type.broadcastable[-end]]
+    if columns:
+        # Else the first row finds it out.
+        with writer.block(f"if {taken}.shape[0] == 0:"):
+            for end in columns:
+                own = f"{value}.shape[{y.type.ndim - end}]"
+                length = f"{target}.shape[{x.type.ndim - end}]"
+                write_step(writer, own, length, unfit_message)
     with writer.block(f"for {i} in range({taken}.shape[0]):"):
         writer.emit(f"{position} = np.int64({taken}[{i}])")
         write_bounds_check(position, f"{target}.shape[0]", 0, writer)

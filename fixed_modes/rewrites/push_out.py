@@ -53,7 +53,7 @@ def push_out_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     held = {
         output: new
         for inner in _expansions(node.op)
-        for output, new in zip(inner.outputs, _held_back(node.op, inner).outputs)
+        for output, new in zip(inner.outputs, _held_back(inner).outputs)
     }
     if not held:
         return push_out_seq_scan.transform(fgraph, node)
@@ -67,7 +67,7 @@ def push_out_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     return {**found, "remove": [node]}
 
 
-def _held_back(op: Scan, inner: Apply) -> Apply:
+def _held_back(inner: Apply) -> Apply:
     """Make a node that doesn't depend on sequences as far as Aesara can see."""
     return inner.op.make_node(*(i if isinstance(i, Constant) else _stay(i) for i in inner.inputs))
 

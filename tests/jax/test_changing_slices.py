@@ -15,6 +15,7 @@ from aesara.scan.utils import until
 
 import fixed_modes
 from fixed_modes.errors import FixedModesWarning
+from tests import changes
 
 MODE = "JAX_FIXED"
 
@@ -27,9 +28,13 @@ def compiled() -> Iterator[None]:
         yield
 
 
+PLACES = np.array([0, 1, 2, 1, 0, 3])
+
+
 class _Symbolic:
     """What steps are made of, on symbolic arrays."""
 
+    places = at.as_tensor(PLACES)
     concatenate = staticmethod(at.concatenate)
     cumsum = staticmethod(at.cumsum)
     cumprod = staticmethod(at.cumprod)
@@ -53,6 +58,7 @@ class _Symbolic:
 class _Arrays:
     """The same on NumPy's."""
 
+    places = PLACES
     concatenate = staticmethod(np.concatenate)
     cumsum = staticmethod(np.cumsum)
     cumprod = staticmethod(np.cumprod)
@@ -69,18 +75,8 @@ class _Arrays:
     ones = staticmethod(lambda *shape: np.ones(shape))
     roll = staticmethod(np.roll)
     eq = staticmethod(np.equal)
-
-    @staticmethod
-    def put(x: np.ndarray, index: Any, value: Any) -> np.ndarray:
-        x = x.copy()
-        x[index] = value
-        return x
-
-    @staticmethod
-    def add(x: np.ndarray, index: Any, value: Any) -> np.ndarray:
-        x = x.copy()
-        x[index] += value
-        return x
+    put = staticmethod(changes.put)
+    add = staticmethod(changes.add)
 
 
 Step = Callable[[Any, Any, Any, Any], Any]
@@ -175,6 +171,11 @@ INSIDE: dict[str, Step] = {
 X = np.array([0.5, -1.25, 2.0, 0.75, -0.5, 1.5])
 M = np.random.default_rng(5).normal(size=(6, 3))
 POSITIONS = {"anywhere": [-9, -6, -4, -1, 0, 1, 3, 5, 6, 7, 12], "inside": [0, 1, 2, 3, 4, 5]}
+#: What gives integers and booleans, of which there are no slopes.
+WITHOUT_SLOPES = [
+    *("length", "any", "all", "how many", "places", "places of a part", "compared"),
+    *("place of the largest", "range of steps"),
+]
 CASES = [
     *(pytest.param(step, "anywhere", id=name) for name, step in ANYWHERE.items()),
     *(pytest.param(step, "inside", id=name) for name, step in INSIDE.items()),
@@ -206,14 +207,14 @@ def test_values(step: Step, where: str, dtype: str) -> None:
     np.testing.assert_array_equal(values[0], X.astype(dtype))
 
 
-@pytest.mark.parametrize(("step", "where"), CASES)
+@pytest.mark.parametrize(
+    ("step", "where"), [case for case in CASES if case.id not in WITHOUT_SLOPES]
+)
 def test_slopes(step: Step, where: str) -> None:
     """The gradient that Aesara makes has slices of changing lengths too."""
     x, m = at.dvector("x"), at.dmatrix("m")
     chosen = np.array(POSITIONS[where])
     rows = _loop(step, x, m, at.as_tensor(chosen))
-    if rows.dtype != "float64":
-        return
     cost = (rows * 0.5).sum()
     inputs = [x, m]
     slopes = aesara.grad(cost, inputs, disconnected_inputs="ignore")
@@ -260,7 +261,7 @@ def test_short_arrays(length: int) -> None:
     f = aesara.function([positions, x], rows, mode=MODE)
     values, chosen = np.arange(1.0, length + 1), [-3, -1, 0, 1, 2, 5]
     expected = [
-        (values[:t].sum(), values[t::-1].sum(), _Arrays.put(values, np.s_[t:], 1.0).sum())
+        (values[:t].sum(), values[t::-1].sum(), changes.put(values, np.s_[t:], 1.0).sum())
         for t in chosen
     ]
     np.testing.assert_allclose(np.array(f(np.array(chosen), values)).T, expected)
@@ -418,7 +419,12 @@ WRONG: dict[str, tuple[Step, type[Exception], int]] = {
     "an entry that is missing": (lambda lib, t, x, m: x[:t][2], IndexError, 1),
     "the last of nothing": (lambda lib, t, x, m: x[t:][-1], IndexError, 6),
 }
-RIGHT = {"two lengths": 5, "two that change": 3, "a product": 3, "too many to put": 5}
+RIGHT = {
+    "two lengths": 5,
+    "two that change": 3,
+    "a product": 3,
+    "too many to put": 5,
+}
 
 
 @pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
@@ -437,6 +443,63 @@ def test_what_does_not_fit_raises_in_the_step_that_makes_it(name: str) -> None:
             f(np.array([good, bad]), X, M)
         # Nothing is the worse for it.
         np.testing.assert_allclose(f(np.array([good]), X, M), [step(_Arrays, good, X, M)])
+
+
+#: What fits for no position, or not for this one.
+NEVER_RIGHT: dict[str, tuple[Step, int]] = {
+    "columns that don't fit": (lambda lib, t, x, m: lib.dot(m[:t], x[:2]).sum(), 2),
+    "parts that don't fit": (
+        lambda lib, t, x, m: lib.concatenate([m[:t] * 2, m[t:, :2] * 3])[t:].sum(axis=0),
+        2,
+    ),
+    "nothing to add": (lambda lib, t, x, m: lib.add(x, lib.places[:2], x[:1][:t]), 0),
+    "columns to add to": (lambda lib, t, x, m: lib.add(m, lib.places[:t], x[:3][:t]), 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+@pytest.mark.parametrize("name", NEVER_RIGHT)
+def test_what_can_not_fit_raises(name: str) -> None:
+    step, position = NEVER_RIGHT[name]
+    with pytest.raises(ValueError, match=r"align|fit|shape|match"):
+        step(_Arrays, position, X, M)
+    x, m, positions = at.dvector("x"), at.dmatrix("m"), at.lvector("positions")
+    f = aesara.function(
+        [positions, x, m], _loop(step, x, m, positions), mode=MODE, on_unused_input="ignore"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FixedModesWarning)
+        with pytest.raises(ValueError, match="scan_fn"):
+            f(np.array([position]), X, M)
+
+
+@pytest.mark.filterwarnings("ignore::fixed_modes.errors.FixedModesWarning")
+def test_columns_to_add_to() -> None:
+    """As many values as rows are added to columns, if there are as many of these."""
+    x, m, positions = at.dvector("x"), at.dmatrix("m"), at.lvector("positions")
+
+    def step(lib: Any, t: Any, x: Any, m: Any) -> Any:
+        return lib.add(m, lib.places[:t], x[:3][:t])
+
+    f = aesara.function([positions, x, m], _loop(step, x, m, positions), mode=MODE)
+    chosen = [1, 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FixedModesWarning)
+        found = f(np.array(chosen), X, M)
+    np.testing.assert_allclose(found, [step(_Arrays, t, X, M) for t in chosen], rtol=1e-12)
+
+
+def test_room_for_too_much_is_left_to_python() -> None:
+    """A product of two slices needs room for the product of both bounds."""
+    x, positions = at.dvector("x"), at.lvector("positions")
+    rows, _ = aesara.scan(
+        lambda t, x: (x[:t][:, None] < x[t:][None]).sum(), sequences=[positions], non_sequences=[x]
+    )
+    f = aesara.function([positions, x], rows, mode=MODE)
+    values = np.linspace(0.0, 1.0, 5000)
+    with pytest.warns(FixedModesWarning, match="bounds of a slice"):
+        found = f(np.array([2]), values)
+    np.testing.assert_array_equal(found, [2 * 4998])
 
 
 def test_one_entry_is_broadcast_as_ever() -> None:
