@@ -91,7 +91,7 @@ def write_advanced_inc_subtensor(op: AdvancedIncSubtensor, node: Apply, writer: 
         return False
     try:
         with writer.all_or_nothing(NotWritten):
-            if not op.inplace:
+            if not writer.is_in_place(node):
                 writer.emit(f"{writer.define(out, 'updated')} = {writer.name(x)}.copy()")
             else:
                 writer.bind(out, writer.name(x))

@@ -9,12 +9,13 @@ from __future__ import annotations
 import aesara.scalar.basic as aes
 from aesara.graph.basic import Apply, Variable
 from aesara.graph.fg import FunctionGraph
+from aesara.ifelse import IfElse
 from aesara.scan.op import Scan
 from aesara.tensor.elemwise import CAReduce, Elemwise
 from aesara.tensor.math import Argmax, MaxAndArgmax
 from aesara.tensor.subtensor import IncSubtensor
 
-from fixed_modes.numba.aliasing import is_overwritten
+from fixed_modes.aliasing import is_overwritten
 from fixed_modes.numba.elemwise import is_loop_nest
 from fixed_modes.numba.scalar_functions import has_vector_function
 from fixed_modes.numba.writer import Writer
@@ -39,7 +40,10 @@ def may_be_put_off(node: Apply, fgraph: FunctionGraph, later: list[Apply], write
     reader, position = clients[0]
     if reader == "output" or not _reads_elements(reader, position, out):
         return False
-    until_read = later[: later.index(reader) + 1] if reader in later else later
+    # What a branch reads is read where the `IfElse` stands, or before.
+    has_branches = any(isinstance(other.op, IfElse) for other in later)
+    is_next = reader in later and not has_branches
+    until_read = later[: later.index(reader) + 1] if is_next else later
     return not any(is_overwritten(i, until_read) for i in node.inputs)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
+from aesara.ifelse import IfElse
 from aesara.tensor.elemwise import DimShuffle, Elemwise
 from aesara.tensor.math import Dot
 
-from fixed_modes.numba.aliasing import is_overwritten
+from fixed_modes.aliasing import is_overwritten
 from fixed_modes.numba.allocation import allocate, has_destination
 from fixed_modes.numba.loops import Functions, open_loops
 from fixed_modes.numba.order import ordered_nodes
@@ -163,6 +164,8 @@ def _changes_before_it_is_read(node: Apply, readers: list[Apply], fgraph: Functi
     last = [*readers, *(c for r in readers for v in r.outputs for c, _ in fgraph.clients[v])]
     order = ordered_nodes(fgraph)
     places = [order.index(reader) for reader in last if reader != "output"]
+    # What a branch reads is read where the `IfElse` stands, or before.
+    places += [place for place, other in enumerate(order) if isinstance(other.op, IfElse)]
     between = order[order.index(node) + 1 : max(places, default=0) + 1]
     return any(is_overwritten(variable, between) for variable in node.inputs)
 

@@ -13,7 +13,7 @@ from aesara.graph.basic import Apply, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.ifelse import IfElse
 
-from fixed_modes.numba.aliasing import memory_root
+from fixed_modes.aliasing import memory_root
 
 
 @dataclass(frozen=True)

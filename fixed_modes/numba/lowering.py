@@ -40,7 +40,6 @@ from aesara.tensor.extra_ops import CumOp, FillDiagonal, FillDiagonalOffset, Rep
 from aesara.tensor.math import Argmax, Dot, MatMul, MaxAndArgmax
 from aesara.tensor.nlinalg import Eig
 from aesara.tensor.random.op import RandomVariable
-from aesara.tensor.random.type import RandomType
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
 from aesara.tensor.slinalg import CholeskySolve, Solve, SolveTriangular
 from aesara.tensor.special import LogSoftmax, Softmax, SoftmaxGrad
@@ -55,15 +54,16 @@ from aesara.tensor.subtensor import (
 from aesara.tensor.type import TensorType
 from aesara.tensor.type_other import MakeSlice
 
+from fixed_modes.aliasing import memory_root
 from fixed_modes.errors import FixedModesWarning, describe_node
 from fixed_modes.numba.advanced import (
     write_advanced_inc_subtensor,
     write_advanced_subtensor,
 )
-from fixed_modes.numba.aliasing import memory_root
 from fixed_modes.numba.arange import ARANGE
 from fixed_modes.numba.argmax import write_argmax
 from fixed_modes.numba.batched import write_batched_dot
+from fixed_modes.numba.branches import own_value, write_ifelse
 from fixed_modes.numba.cumulative import write_cumulative
 from fixed_modes.numba.deferral import may_be_put_off
 from fixed_modes.numba.diagonals import write_alloc_diag, write_extract_diag
@@ -85,7 +85,6 @@ from fixed_modes.numba.random import write_draw
 from fixed_modes.numba.reductions import write_reduction
 from fixed_modes.numba.scalar import NoExpression, Operand, write_scalar_op
 from fixed_modes.numba.scan import ScanLoop
-from fixed_modes.numba.scan_traces import copy_generator
 from fixed_modes.numba.selection import write_nonzero, write_repeat, write_tri
 from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
@@ -109,7 +108,8 @@ from fixed_modes.numba.tensor import (
 )
 from fixed_modes.numba.triangular import write_cholesky_solve, write_solve_triangular
 from fixed_modes.numba.unravel import POSITIONS
-from fixed_modes.numba.writer import Writer, is_machine_scalar, numpy_dtype
+from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.rewrites.branches import ChangingIfElse
 
 
 def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
@@ -120,29 +120,26 @@ def lower_graph(fgraph: FunctionGraph, writer: Writer) -> None:
     """
     order = ordered_nodes(fgraph)
     regions = find_regions(fgraph, order)
+    changes = {
+        change
+        for node in order
+        if isinstance(node.op, ChangingIfElse)
+        for change in node.op.chains(node)
+    }
+    writer.in_place.update(changes)
 
     def write_region(region: Region) -> None:
         for position, node in enumerate(order):
-            if regions[node] == region:
+            if regions[node] == region and node not in changes:
                 with writer.at_node(node):
                     if isinstance(node.op, IfElse):
                         writer.emit(f"# {node.op}")
-                        write_ifelse(node, region)
+                        write_ifelse(node, regions, write_region, write_change, writer)
                     else:
                         _write_node(node, fgraph, order[position + 1 :], writer)
 
-    def write_ifelse(node: Apply, region: Region) -> None:
-        names = [writer.fresh(out.name or "chosen") for out in node.outputs]
-        outside, writer.is_in_branch = writer.is_in_branch, True
-        for branch, header in enumerate((f"if {writer.name(node.inputs[0])}:", "else:")):
-            with writer.block(header):
-                write_region(Region(node, branch, region.path))
-                for n, name in enumerate(names):
-                    value = node.inputs[1 + branch * node.op.n_outs + n]
-                    writer.emit(f"{name} = {_own_value(value, writer)}")
-        writer.is_in_branch = outside
-        for out, name in zip(node.outputs, names):
-            writer.bind(out, name)
+    def write_change(node: Apply) -> None:
+        _write_node(node, fgraph, [], writer)
 
     write_region(WHOLE_GRAPH)
 
@@ -161,16 +158,6 @@ def _write_node(node: Apply, fgraph: FunctionGraph, later: list[Apply], writer: 
         return
     with arrays_of(node, writer):
         lower(op, node, fgraph, writer)
-
-
-def _own_value(value: Variable, writer: Writer) -> str:
-    """Give an expression for a value that shares no memory with `value`."""
-    name = writer.name(value)
-    if is_machine_scalar(value):
-        return f"{numpy_dtype(value.type.dtype)}({name})"
-    if isinstance(value.type, RandomType):
-        return copy_generator(writer, name)
-    return f"{name}.copy()" if isinstance(value.type, TensorType) else name
 
 
 @singledispatch
@@ -486,7 +473,7 @@ def _own_results(inner_graph: FunctionGraph, writer: Writer) -> list[str]:
         root, _ = memory_root(out)
         if (root in taken or isinstance(root, Constant)) and not is_machine_scalar(out):
             copied = writer.fresh(f"{writer.name(out)}_copy")
-            writer.emit(f"{copied} = {_own_value(out, writer)}")
+            writer.emit(f"{copied} = {own_value(out, writer)}")
             results.append(copied)
         else:
             results.append(writer.name(out))

@@ -17,7 +17,7 @@ from aesara.scan.op import Scan
 from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 
-from fixed_modes.numba.aliasing import memory_root
+from fixed_modes.aliasing import memory_root
 from fixed_modes.numba.copying import write_row_order
 from fixed_modes.numba.elemwise import Elements
 from fixed_modes.numba.facts import Shape

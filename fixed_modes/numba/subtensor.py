@@ -54,11 +54,12 @@ def write_inc_subtensor(op: IncSubtensor, node: Apply, writer: Writer) -> None:
         writer.emit(f"{writer.define(out, 'updated')} = {new}")
         return
     index = write_index(op.idx_list, indices, x, writer)
-    if op.inplace:
+    in_place = writer.is_in_place(node)
+    if in_place:
         writer.bind(out, target)
     else:
         target = _write_copy(node, writer)
-    whole = lasting(x if op.inplace else out, writer)
+    whole = lasting(x if in_place else out, writer)
     sign = "=" if op.set_instead_of_inc else "+="
     free_axes = x.type.ndim - sum(not isinstance(part, slice) for part in op.idx_list)
     part = indexed_shape(op.idx_list, writer.shape(x), indices, writer)
@@ -277,7 +278,7 @@ def write_put(op: AdvancedIncSubtensor1, node: Apply, writer: Writer) -> None:
     x, y, indices = node.inputs
     (out,) = node.outputs
     target, value, taken = (writer.name(v) for v in (x, y, indices))
-    if op.inplace:
+    if writer.is_in_place(node):
         writer.bind(out, target)
     else:
         writer.emit(f"{writer.define(out, 'updated')} = {target}.copy()")

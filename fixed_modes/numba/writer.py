@@ -141,6 +141,8 @@ class Writer:
         self._taken = set(_RESERVED)
         #: Gives the row of a buffer for a result that belongs there, or None.
         self.destinations: dict[Variable, Callable[[Variable], str | None]] = {}
+        #: Changes of arrays that are made in place, though the graph does not say so.
+        self.in_place: set[Apply] = set()
         self._undo: list[Callable[[], None]] = []
 
     # -- statements -------------------------------------------------------
@@ -151,6 +153,10 @@ class Writer:
         for statement in statements:
             for line in statement.splitlines():
                 self._lines.append(Line("    " * self._indent + line if line else "", origin))
+
+    def is_in_place(self, node: Apply) -> bool:
+        """Say whether a change of an array is made in its memory."""
+        return bool(node.op.inplace) or node in self.in_place
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:

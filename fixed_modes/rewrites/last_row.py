@@ -17,6 +17,7 @@ import numpy as np
 from aesara.graph.basic import Apply, Constant, Variable, ancestors
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.basic import node_rewriter
+from aesara.ifelse import IfElse
 from aesara.scan.op import Scan
 from aesara.tensor.basic import Alloc, AllocEmpty, get_scalar_constant_value
 from aesara.tensor.elemwise import Elemwise
@@ -28,6 +29,8 @@ from aesara.tensor.subtensor import (
     Subtensor,
     get_idx_list,
 )
+
+from fixed_modes.rewrites.branches import changes_between
 
 
 @node_rewriter([Scan])
@@ -142,6 +145,10 @@ def _may_be_in_place(result: Variable, state: Variable, fixed: set[Variable]) ->
         return _may_be_in_place(array, state, fixed)
     if isinstance(node.op, (AdvancedIncSubtensor, AdvancedIncSubtensor1)):
         return _may_be_in_place(node.inputs[0], state, fixed)
+    if isinstance(node.op, IfElse):
+        n, n_outs = node.outputs.index(result), node.op.n_outs
+        branches = node.inputs[1 + n], node.inputs[1 + n_outs + n]
+        return state in branches and any(changes_between(state, branch) for branch in branches)
     return False
 
 

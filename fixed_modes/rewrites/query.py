@@ -8,6 +8,7 @@ from aesara.graph.rewriting.basic import in2out
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
 from fixed_modes.rewrites.arrays import with_array_rewrites
+from fixed_modes.rewrites.branches import with_branch_rewrites
 from fixed_modes.rewrites.conditional import with_conditional_rewrites
 from fixed_modes.rewrites.elements import with_element_rewrites
 from fixed_modes.rewrites.guards import with_guards
@@ -85,4 +86,4 @@ def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
         query = query.register((inline, _INLINE_POSITION))
     query = with_element_rewrites(with_safe_lift(with_safe_scan_rewrites(query)))
     query = with_array_rewrites(with_conditional_rewrites(with_special_rewrites(query)))
-    return with_guards(query)
+    return with_guards(with_branch_rewrites(query))
