@@ -33,7 +33,9 @@ SMOOTH = (
     "at.reciprocal({} + 4)",
 )
 EXACT = ("-{}", "abs({})", "at.clip({}, -1, 2)", "({} * 2)", "({} + 1)", "at.maximum({}, 0)")
-JUMPS = ("at.floor({})", "at.sgn({})", "at.ceil({})", "at.round({})", "({} // 2)", "({} % 3)")
+# The quotient of infinity is infinity in C and NaN in Python.
+HALF = "(at.clip({}, -9, 9) // 2)"
+JUMPS = ("at.floor({})", "at.sgn({})", "at.ceil({})", "at.round({})", HALF, "({} % 3)")
 PAIRS = ("({} + {})", "({} - {})", "({} * {})", "at.maximum({}, {})", "at.minimum({}, {})")
 
 

@@ -213,6 +213,21 @@ def test_repeated_indices_add_up(compute):
     check_all(compute(step, [x, index], values, indices), [once, twice, values[indices]])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_quotients_are_rounded_down(dtype, mode):
+    """As in Aesara's C code; in Python the first is NaN and the fourth 9.
+
+    It takes 1 away from a negative quotient with a rest, which 1 and 0.1 have: 0.1 is rounded up.
+    """
+    x, y = at.vector("x", dtype=dtype), at.vector("y", dtype=dtype)
+    a = np.array([np.inf, -np.inf, np.inf, 1.0, -1.0, 7.0, 1.0, -1.0, 0.0], dtype)
+    b = np.array([2.0, 2.0, -2.0, 0.1, 0.1, -2.0, 0.0, np.inf, 0.0], dtype)
+    expected = [np.inf, -np.inf, -np.inf, 10.0, -11.0, -4.0, np.inf, -1.0, np.nan]
+    for quotient in (x // y, aesara.scan(lambda x, y: x // y, [x, y])[0]):
+        found = aesara.function([x, y], quotient, mode=mode)(a, b)
+        np.testing.assert_array_equal(found, np.array(expected, dtype))
+
+
 # The types are those that FAST_RUN raises.
 ERRORS = {
     "an index": (lambda x, k: x[k], IndexError, 3),
