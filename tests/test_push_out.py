@@ -63,7 +63,8 @@ def _makes_more(variable: Any) -> bool:
     """Say whether it has more axes that may have several entries than what it is made of."""
     if variable.owner is None:
         return False
-    ranks = [i.type.broadcastable.count(False) for i in variable.owner.inputs]
+    sources = [i.type for i in variable.owner.inputs if hasattr(i.type, "broadcastable")]
+    ranks = [source.broadcastable.count(False) for source in sources]
     return variable.type.broadcastable.count(False) > max(ranks)
 
 
@@ -130,3 +131,27 @@ def test_exponentials_of_matrices_are_computed_ahead(mode: str) -> None:
     assert all(rows.type.broadcastable.count(False) == 3 for rows in sequences)
     expected = [np.log(np.exp(np.add.outer(r, X)).sum(axis=0)).sum() for r in M]
     np.testing.assert_allclose(f(M, X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("size", [3, 5, 8, 17])
+def test_new_axes_of_rows_stay_in_the_loop(size: int, mode: str) -> None:
+    """So that a loop over a row knows that its elements stand side by side."""
+    x = at.dmatrix("x")
+    states, _ = aesara.scan(
+        lambda r, s: 0.5 * s + r[:, None] * at.exp(r)[None, :],
+        sequences=[x],
+        outputs_info=[at.eye(size)],
+    )
+    f = aesara.function([x], states, mode=mode)
+    rows = np.random.default_rng(4).normal(size=(6, size))
+    state, expected = np.eye(size), []
+    for row in rows:
+        state = 0.5 * state + np.outer(row, np.exp(row))
+        expected.append(state)
+    np.testing.assert_allclose(f(rows), expected, rtol=1e-12)
+    (scan,) = _scans(f)
+    # The exponentials are computed ahead of the loop, for all steps at once.
+    assert not any(rows.type.ndim > 2 for rows in scan.op.outer_seqs(scan.inputs))
+    kinds = [str(node.op) for node in scan.op.fgraph.apply_nodes]
+    assert not any("exp" in kind for kind in kinds)

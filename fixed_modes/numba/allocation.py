@@ -8,6 +8,9 @@ buffer, where `fixed_modes.numba.scan` has said so.
 from __future__ import annotations
 
 from aesara.graph.basic import Variable
+from aesara.graph.fg import FunctionGraph
+from aesara.tensor.basic import AllocEmpty
+from aesara.tensor.subtensor import IncSubtensor, get_idx_list
 
 from fixed_modes.numba.writer import Writer, numpy_dtype
 
@@ -42,3 +45,23 @@ def allocate(out: Variable, lengths: list[str], hint: str, writer: Writer) -> st
     else:
         writer.emit(f"{name} = np.empty(({', '.join(lengths)},), {dtype})")
     return name
+
+
+def initial_allocation(buffer: Variable, n_rows: int, fgraph: FunctionGraph) -> Variable | None:
+    """Give the allocation that the buffer of a loop is, if nothing else uses it.
+
+    None but its first rows, `n_rows` at most, may have been written.
+    """
+    start = buffer.owner
+    if start is None or not isinstance(start.op, IncSubtensor) or not start.op.inplace:
+        return None
+    empty, _, *places = start.inputs
+    rows, *others = get_idx_list([empty, *places], start.op.idx_list)
+    if empty.owner is None or not isinstance(empty.owner.op, AllocEmpty) or others:
+        return None
+    if len(fgraph.clients[buffer]) > 1 or len(fgraph.clients[empty]) > 1:
+        return None
+    if not isinstance(rows, slice) or rows.start is not None or rows.step is not None:
+        return None
+    stop = getattr(rows.stop, "data", None)
+    return empty if stop is not None and 0 <= stop <= n_rows else None

@@ -13,7 +13,7 @@ from fixed_modes.numba.reductions import empty_reduction_message
 from fixed_modes.numba.writer import Writer
 
 # From so many maxima on they are found a vector at a time.
-_LONG_ROW = 32
+_LONG_ROW = 16
 
 
 def write_argmax(node: Apply, axes: tuple[int, ...] | None, writer: Writer) -> None:
@@ -73,22 +73,48 @@ def _open(nest: ExitStack, axes: list[int], source: Elements, writer: Writer) ->
 def _write_each(
     x: Variable, source: Elements, axes: tuple[int, ...], results: list[str], writer: Writer
 ) -> None:
-    """Write one maximum after the other."""
+    """Write one maximum after the other.
+
+    Whether there is a NaN is noted, and the first one found only then: a comparison that
+    sees to it takes twice as long.
+    """
     kept = [axis for axis in range(x.type.ndim) if axis not in axes]
     best, at, count = (writer.fresh(n) for n in ("best", "best_at", "count"))
+    has_nan = writer.fresh("has_nan") if np.dtype(x.type.dtype).kind == "f" else ""
     with ExitStack() as outer:
         indices = _open(outer, kept, source, writer)
         writer.emit(f"{best} = {_least(x, writer)}", f"{at} = 0", f"{count} = 0")
         place = f"[{', '.join(indices.values())}]" if kept else ""
+        if has_nan:
+            writer.emit(f"{has_nan} = False")
         with ExitStack() as inner:
-            indices.update(_open(inner, list(axes), source, writer))
-            element = source.read([indices[axis] for axis in sorted(indices)], writer)
-            is_nan = f"({element} != {element} and {best} == {best})"
-            with writer.block(f"if {element} > {best} or {is_nan}:"):
+            element = _element(indices, inner, axes, source, writer)
+            if has_nan:
+                writer.emit(f"{has_nan} |= {element} != {element}")
+            with writer.block(f"if {element} > {best}:"):
                 writer.emit(f"{best} = {element}", f"{at} = {count}")
             writer.emit(f"{count} += 1")
+        if has_nan:
+            with writer.block(f"if {has_nan}:"), ExitStack() as inner:
+                writer.emit(f"{count} = 0")
+                element = _element(indices, inner, axes, source, writer)
+                with writer.block(f"if {element} != {element} and {best} == {best}:"):
+                    writer.emit(f"{best} = {element}", f"{at} = {count}")
+                writer.emit(f"{count} += 1")
         for result, value in zip(reversed(results), (at, best)):
             writer.emit(f"{result}{place} = {value}")
+
+
+def _element(
+    outer: dict[int, str],
+    nest: ExitStack,
+    axes: tuple[int, ...],
+    source: Elements,
+    writer: Writer,
+) -> str:
+    """Open the loops along the axes of a maximum, and read an element there."""
+    indices = {**outer, **_open(nest, list(axes), source, writer)}
+    return str(source.read([indices[axis] for axis in sorted(indices)], writer))
 
 
 def _write_along_rows(

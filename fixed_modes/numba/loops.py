@@ -16,12 +16,15 @@ import aesara.scalar.basic as aes
 from aesara.graph.basic import Apply, Variable, io_toposort
 
 from fixed_modes.numba import elementary
+from fixed_modes.numba.elements import LONGEST_AXIS
 from fixed_modes.numba.scalar import Operand, write_scalar_nodes
 from fixed_modes.numba.scalar_functions import vector_function
 from fixed_modes.numba.writer import Writer
 
 # So many elements pay for the loops.
 _LEAST_ELEMENTS = 16
+# A loop with more steps becomes vector instructions.
+_MOST_WRITTEN_OUT = 12
 # Nodes with more functions compute them where they need them.
 _MOST_FUNCTIONS = 4
 
@@ -29,11 +32,16 @@ _MOST_FUNCTIONS = 4
 def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]:
     """Open a loop over each axis, and give the indices."""
     indices = []
-    for length in lengths:
+    for axis, length in enumerate(lengths, start=1):
         if length == "1":
             indices.append("0")
             continue
         indices.append(writer.fresh("i"))
+        is_nest = lengths.count("1") < len(lengths) - 1
+        if axis == len(lengths) and length.isdigit():
+            # A loop of few steps, alone, is written out by LLVM.
+            if int(length) > (LONGEST_AXIS if is_nest else _MOST_WRITTEN_OUT):
+                length = writer.hidden(int(length))
         nest.enter_context(writer.block(f"for {indices[-1]} in range({length}):"))
     return indices
 

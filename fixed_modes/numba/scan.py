@@ -18,6 +18,7 @@ from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 
 from fixed_modes.aliasing import memory_root
+from fixed_modes.numba.allocation import initial_allocation
 from fixed_modes.numba.copying import write_row_order
 from fixed_modes.numba.elemwise import Elements
 from fixed_modes.numba.facts import Shape
@@ -100,6 +101,7 @@ class ScanLoop:
                 results=[result],
                 may_destroy=info.n_mit_mot + index in op.destroy_map,
                 may_break=info.as_while,
+                allocation=initial_allocation(outer, -min(taps_in), self.fgraph),
             )
             for index, (outer, taps_in, result) in enumerate(zip(outers, taps, results))
         ]

@@ -52,6 +52,9 @@ class Buffer(Ring):
         A mit-mot buffer is returned as it stands after the last step.
     may_break
         Whether a condition may end the loop.
+    allocation
+        The allocation that the buffer is, if nothing but the initial rows has been written
+        to it and nothing else uses it.
     row_shape
         What is known of the shape of a row.
     small_row
@@ -76,6 +79,7 @@ class Buffer(Ring):
     may_destroy: bool
     is_mit_mot: bool = False
     may_break: bool = False
+    allocation: Variable | None = None
     row_shape: Shape = ()
     small_row: tuple[int, ...] | None = None
     registers: list[list[str]] = field(default_factory=list)
@@ -163,6 +167,9 @@ class Buffer(Ring):
         )
         for row in range(self.first_row):
             write_copied_row(writer, self.name, source, str(row), lengths[1:])
+        if self.allocation is not None:
+            # Memory for twice the trace would go back to the system after each call.
+            writer.shorten(self.allocation, self.first_row)
         self.is_full = True
         self._read_registers(writer, self.name)
 

@@ -158,6 +158,13 @@ class Writer:
         """Say whether a change of an array is made in its memory."""
         return bool(node.op.inplace) or node in self.in_place
 
+    def shorten(self, allocation: Variable, rows: int) -> None:
+        """Take back all but the first rows of an array that has been allocated."""
+        start = f"{self.name(allocation)} = np.empty(("
+        for line in self._lines:
+            if isinstance(line, Line) and line.text.strip().startswith(start):
+                line.text = re.sub(r"(np\.empty\(\()[^,]+,", rf"\g<1>{rows},", line.text)
+
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
         """Open an indented block under `header`."""
@@ -403,6 +410,17 @@ class Writer:
         if known.is_constant:
             value = int(known.value)
             return str(value) if value >= 0 else f"({value})"
+        return self._parameter(known, hint)
+
+    def hidden(self, value: int) -> str:
+        """Give an expression for a number that the compiler is not to know.
+
+        LLVM makes no vector instructions for so few elements as it knows of, if it has to
+        check first whether arrays overlap.
+        """
+        return self._parameter(self.plan.constant(value), "n")
+
+    def _parameter(self, known: Known, hint: str) -> str:
         place = self.plan.parameter(known)
         if place not in self._parameters:
             self._parameters[place] = self.fresh(hint)

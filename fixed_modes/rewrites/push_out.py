@@ -50,11 +50,9 @@ def push_out_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     -------
     The replacements, or False where there are none.
     """
-    held = {
-        output: new
-        for inner in _expansions(node.op)
-        for output, new in zip(inner.outputs, _held_back(inner).outputs)
-    }
+    held: dict[Variable, Variable] = {}
+    for inner in _to_be_held(node.op):
+        held.update(zip(inner.outputs, _held_back(inner, held).outputs))
     if not held:
         return push_out_seq_scan.transform(fgraph, node)
     op = node.op
@@ -67,27 +65,36 @@ def push_out_rows(fgraph: FunctionGraph, node: Apply) -> Any:
     return {**found, "remove": [node]}
 
 
-def _held_back(inner: Apply) -> Apply:
+def _held_back(inner: Apply, held: dict[Variable, Variable]) -> Apply:
     """Make a node that doesn't depend on sequences as far as Aesara can see."""
-    return inner.op.make_node(*(i if isinstance(i, Constant) else _stay(i) for i in inner.inputs))
+    return inner.op.make_node(
+        *(
+            held[i] if i in held else i if isinstance(i, Constant) else _stay(i)
+            for i in inner.inputs
+        )
+    )
 
 
-def _expansions(op: Scan) -> list[Apply]:
-    """Find elementwise ops that give more axes than the rows they take, for use in the loop.
+def _to_be_held(op: Scan) -> list[Apply]:
+    """Find what is to stay in the loop.
 
-    Of vectors, but not of numbers, these are left out if exponentials and the like come
-    after them: matrices are mostly small where they have to be computed in every step,
-    and all steps at once are vector code.
+    That is, firstly, elementwise ops that give more axes than the rows they take, for use
+    in the loop.  Of vectors, but not of numbers, these are left out if exponentials and the
+    like come after them: matrices are mostly small where they have to be computed in every
+    step, and all steps at once are vector code.
+
+    Secondly new axes of rows: behind them a loop over the elements of a row does not know
+    that they stand side by side.
     """
     fixed = set(op.inner_non_seqs(op.inner_inputs))
-    movable = {row: _rank(row) for row in op.inner_seqs(op.inner_inputs)}
+    rows = op.inner_seqs(op.inner_inputs)
     order = io_toposort(op.inner_inputs, op.inner_outputs)
-    kept, dear = _uses(order)
+    kept, dear = _uses(order, {*rows, *fixed})
+    movable = {row: _rank(row) for row in rows}
     found: list[Apply] = []
     for node in order:
-        known = all(isinstance(i, Constant) or i in movable or i in fixed for i in node.inputs)
         ranks = [movable[i] for i in node.inputs if i in movable]
-        if not _moves(node) or not known or not ranks:
+        if not _moves(node, {*movable, *fixed}) or not ranks:
             continue
         output, rank = node.outputs[0], max(ranks)
         is_larger = isinstance(node.op, Elemwise) and _rank(output) > rank
@@ -95,28 +102,52 @@ def _expansions(op: Scan) -> list[Apply]:
             found.append(node)
         else:
             movable.update(dict.fromkeys(node.outputs, rank))
-    return found
+    return [*_last_dim_shuffles(order, set(movable)), *found]
 
 
-def _uses(order: list[Apply]) -> tuple[set[Variable], set[Variable]]:
-    """Say which variables are used by more than elementwise ops, and which by dear ones.
+def _last_dim_shuffles(order: list[Apply], movable: set[Variable]) -> list[Apply]:
+    """Find the `DimShuffle`s that could be moved, of which only what stays makes use."""
+    moving = [node for node in order if not movable.isdisjoint(node.outputs)]
+    staying = {i for node in order if movable.isdisjoint(node.outputs) for i in node.inputs}
+    still = staying.difference(*(node.inputs for node in moving))
+    return [node for node in moving if isinstance(node.op, DimShuffle) and node.outputs[0] in still]
+
+
+def _uses(order: list[Apply], known: set[Variable]) -> tuple[set[Variable], set[Variable]]:
+    """Say which variables are used in a loop that there is anyhow, and which by dear functions.
 
     Uses by what is made of them elementwise count too.
+
+    Parameters
+    ----------
+    known
+        What is known ahead of the loop.
     """
+    known = set(known)
+    moving: set[Apply] = set()
+    for node in order:
+        if _moves(node, known):
+            moving.add(node)
+            known.update(node.outputs)
     kept: set[Variable] = set()
     dear: set[Variable] = set()
     for node in reversed(order):
-        if not _moves(node) or not kept.isdisjoint(node.outputs):
+        if node not in moving or not kept.isdisjoint(node.outputs):
             kept.update(node.inputs)
-        if _moves(node) and not dear.isdisjoint(node.outputs):
+        if _is_elementwise(node) and not dear.isdisjoint(node.outputs):
             dear.update(node.inputs)
         if isinstance(node.op, Elemwise) and not isinstance(node.op.scalar_op, _CHEAP):
             dear.update((*node.inputs, *node.outputs))
     return kept, dear
 
 
-def _moves(node: Apply) -> bool:
+def _is_elementwise(node: Apply) -> bool:
     return isinstance(node.op, (DimShuffle, Elemwise))
+
+
+def _moves(node: Apply, known: set[Variable]) -> bool:
+    """Say whether Aesara computes a node ahead of a loop, of what is known there."""
+    return _is_elementwise(node) and all(isinstance(i, Constant) or i in known for i in node.inputs)
 
 
 def _rank(variable: Variable) -> int:

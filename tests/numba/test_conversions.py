@@ -108,6 +108,19 @@ def test_positions_of_maxima(axis):
         np.testing.assert_array_equal(got[2], value.argmax(axis=0))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("columns", [3, 20])
+def test_positions_of_the_first_nan_and_of_infinities(columns, axis):
+    value = np.random.default_rng(6).normal(size=(7, columns))
+    value[2, 0] = value[3, 1] = np.inf
+    value[:, 2] = -np.inf
+    value[4, 0], value[5, 0], value[3, 2], value[0, 1] = np.nan, np.nan, -np.nan, -np.inf
+    m = at.dmatrix("m")
+    got = evaluate([m], list(at.max_and_argmax(m, axis=axis)), value)
+    np.testing.assert_array_equal(got[0], value.max(axis=axis))
+    np.testing.assert_array_equal(got[1], value.argmax(axis=axis))
+
+
 @pytest.mark.parametrize("axis", [0, -1, None])
 def test_softmax_and_its_gradient(axis):
     m, g = at.dmatrix("m"), at.dmatrix("g")

@@ -273,3 +273,28 @@ def test_python_without_assertions_notes_the_same_decisions() -> None:
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )
     assert (done.returncode, done.stdout.strip()) == (0, "False"), done.stderr
+
+
+@pytest.mark.parametrize("size", [5, 16])
+def test_memory_for_a_trace_is_taken_once(size: int) -> None:
+    """Of the buffer that Aesara allocates the initial rows alone are left, where another is used.
+
+    Twice the memory of a trace would go back to the system after each call, whose pages it
+    would have to provide anew.
+    """
+    x, start = at.dmatrix("x"), at.dvector("start")
+    states, _ = aesara.scan(lambda r, s: 0.5 * s + r, sequences=[x], outputs_info=[start])
+    f = aesara.function([x, start], states, mode=MODE)
+    rows, state = np.random.default_rng(2).normal(size=(9, size)), np.arange(float(size))
+    expected = []
+    for row in rows:
+        expected.append(0.5 * (expected[-1] if expected else state) + row)
+    np.testing.assert_allclose(f(rows, state), expected, rtol=1e-12)
+    allocations = [n for n in fixed_modes.numba_source(f).splitlines() if "np.empty((" in n]
+    assert len(allocations) == 2
+    assert sum("np.empty((1, " in n for n in allocations) == 1
+    # What is read of the buffer beside the trace is in a buffer of its own.
+    more = aesara.function([x, start], [states, states.owner.inputs[0]], mode=MODE)
+    found, whole = more(rows, state)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(whole, [state, *expected], rtol=1e-12)
