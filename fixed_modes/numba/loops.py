@@ -37,11 +37,10 @@ def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]
             indices.append("0")
             continue
         indices.append(writer.fresh("i"))
-        is_nest = lengths.count("1") < len(lengths) - 1
-        if axis == len(lengths) and length.isdigit():
-            # A loop of few steps, alone, is written out by LLVM.
-            if int(length) > (LONGEST_AXIS if is_nest else _MOST_WRITTEN_OUT):
-                length = writer.hidden(int(length))
+        # A loop of few steps, alone, is written out by LLVM.
+        few = _MOST_WRITTEN_OUT if lengths.count("1") == len(lengths) - 1 else LONGEST_AXIS
+        if axis == len(lengths) and length.isdigit() and int(length) > few:
+            length = writer.hidden(int(length))
         nest.enter_context(writer.block(f"for {indices[-1]} in range({length}):"))
     return indices
 
