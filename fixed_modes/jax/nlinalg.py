@@ -23,10 +23,12 @@ from aesara.tensor.nlinalg import (
     TensorSolve,
 )
 
+from fixed_modes.jax import small_matrices
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.failures import refuse_nan, refuse_not_square, refuse_singular
 from fixed_modes.jax.frame import Frame
 from fixed_modes.jax.padded import PaddedTrace
+from fixed_modes.jax.small_matrices import is_small
 
 #: `numpy.linalg.pinv` takes singular values below this share of the largest for zero.
 PINV_CUTOFF = 1e-15
@@ -54,6 +56,10 @@ def _rounded(results: list[Any], *matrices: Any) -> list[Any]:
 def solve_general(a: Any, b: Any, frame: Frame) -> Any:
     """Solve ``a @ x = b``; a singular matrix raises after the run."""
     refuse_not_square(a)
+    if is_small(a) and b.dtype == a.dtype and b.ndim <= 2:
+        x, is_singular = small_matrices.solve(a, b if b.ndim > 1 else b[:, None])
+        refuse_singular(jnp.where(is_singular, 0, 1)[None], frame)
+        return x if b.ndim > 1 else x[:, 0]
     lu, pivots, permutation = jax.lax.linalg.lu(a)
     del pivots
     refuse_singular(jnp.diagonal(lu, axis1=-2, axis2=-1), frame)

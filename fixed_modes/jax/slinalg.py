@@ -22,6 +22,7 @@ from aesara.tensor.slinalg import (
     SolveTriangular,
 )
 
+from fixed_modes.jax import small_matrices
 from fixed_modes.jax.dispatch import jax_lower
 from fixed_modes.jax.failures import (
     refuse_nan,
@@ -30,6 +31,7 @@ from fixed_modes.jax.failures import (
 )
 from fixed_modes.jax.frame import Frame
 from fixed_modes.jax.nlinalg import in_floats, solve_general
+from fixed_modes.jax.small_matrices import is_small
 
 NOT_POSITIVE = "the matrix is not positive definite"
 
@@ -54,6 +56,8 @@ def _cholesky(x: Any, lower: bool) -> Any:
         x = x.T.conj()
     # All of it, from one triangle: JAX 0.4.20 takes means with the other one when it batches.
     x = jnp.tril(x) + jnp.tril(x, -1).T.conj()
+    if is_small(x):
+        return small_matrices.cholesky(x)
     return jax.lax.linalg.cholesky(x, symmetrize_input=False)
 
 
@@ -84,10 +88,29 @@ def _equation(op: Any, node: Apply, values: list[Any], frame: Frame) -> tuple[An
     return a, b
 
 
+def _substitute(a: Any, b: Any, lower: bool, trans: Any = 0, unit_diagonal: bool = False) -> Any:
+    """Solve for a triangular matrix; the arguments are those of SciPy."""
+    if not is_small(a) or b.ndim > 2:
+        return jsl.solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit_diagonal)
+    is_turned = trans not in (0, "N")
+    columns = b if b.ndim > 1 else b[:, None]
+    matrix = a.T if is_turned else a
+    x = small_matrices.substitute(matrix, columns, lower != is_turned, unit_diagonal)
+    return x if b.ndim > 1 else x[:, 0]
+
+
+def _cho_solve(factor: Any, lower: bool, b: Any) -> Any:
+    """Solve for a matrix whose factor of Cholesky's is given."""
+    if not is_small(factor):
+        return jsl.cho_solve((factor, lower), b)
+    half = _substitute(factor, b, lower, trans=0 if lower else 1)
+    return _substitute(factor, half, lower, trans=1 if lower else 0)
+
+
 @jax_lower.register(CholeskySolve)
 def _cholesky_solve(op: CholeskySolve, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     c, b = _equation(op, node, values, frame)
-    return [jsl.cho_solve((c, op.lower), b)]
+    return [_cho_solve(c, op.lower, b)]
 
 
 @jax_lower.register(SolveTriangular)
@@ -97,9 +120,7 @@ def _solve_triangular(
     a, b = _equation(op, node, values, frame)
     if not op.unit_diagonal:
         refuse_singular(jnp.diagonal(a), frame, "singular matrix: resolution failed")
-    return [
-        jsl.solve_triangular(a, b, trans=op.trans, lower=op.lower, unit_diagonal=op.unit_diagonal)
-    ]
+    return [_substitute(a, b, op.lower, op.trans, op.unit_diagonal)]
 
 
 @jax_lower.register(Solve)
@@ -108,7 +129,7 @@ def _solve(op: Solve, node: Apply, values: list[Any], frame: Frame) -> list[Any]
     if op.assume_a == "pos":
         factor = _cholesky(a, op.lower)
         refuse_nan(jnp.diagonal(factor), frame, NOT_POSITIVE)
-        return [jsl.cho_solve((factor, True), b)]
+        return [_cho_solve(factor, True, b)]
     if op.assume_a in ("sym", "her"):
         # SciPy reads one triangle only.
         part = jnp.tril(a, -1) if op.lower else jnp.triu(a, 1)

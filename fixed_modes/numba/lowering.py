@@ -88,6 +88,7 @@ from fixed_modes.numba.scan import ScanLoop
 from fixed_modes.numba.selection import write_nonzero, write_repeat, write_tri
 from fixed_modes.numba.shapes import note_shapes
 from fixed_modes.numba.softmax import write_softmax, write_softmax_grad
+from fixed_modes.numba.solve import write_solve
 from fixed_modes.numba.sorting import SORTING
 from fixed_modes.numba.split import write_split
 from fixed_modes.numba.subtensor import (
@@ -389,6 +390,8 @@ def _lower_matmul(op: MatMul, node: Apply, fgraph: FunctionGraph, writer: Writer
 
 @_register(Solve)
 def _lower_solve(op: Solve, node: Apply, fgraph: FunctionGraph, writer: Writer) -> None:
+    if write_solve(op, node, writer):
+        return
     # Aesara's conversion solves for others as if they were triangular.
     if op.assume_a == "gen":
         write_solve_checks(op, node, writer)

@@ -74,8 +74,7 @@ def _write_substitutions(
     if a.type.ndim != 2:
         return False
     matrix, sides = writer.name(a), writer.name(b)
-    sizes = [writer.length(a, 0), writer.length(a, 1), writer.length(b, 0)]
-    _write_shape_check(a, b, sizes, writer)
+    sizes = write_shape_check(a, b, writer)
     solution, index = writer.fresh("solution"), [writer.fresh("i"), writer.fresh("k")]
     columns = "1" if b.type.ndim == 1 else writer.length(b, 1)
     statement = f"{solution} = np.empty(({sizes[2]}, {columns}), {numpy_dtype(out.type.dtype)})"
@@ -108,13 +107,21 @@ def _write_substitutions(
     return True
 
 
-def _write_shape_check(a: Variable, b: Variable, sizes: list[str], writer: Writer) -> None:
+def write_shape_check(a: Variable, b: Variable, writer: Writer) -> list[str]:
+    """Write the check that equations have as many rows as unknowns and right sides.
+
+    Returns
+    -------
+    Expressions for the three numbers.
+    """
+    sizes = [writer.length(a, 0), writer.length(a, 1), writer.length(b, 0)]
     known = [writer.shape(a)[0], writer.shape(a)[1], writer.shape(b)[0]]
     lengths = [length for length in known if length is not None]
     if len(lengths) == 3 and all(writer.plan.equal(lengths[0], n) for n in lengths[1:]):
-        return
+        return sizes
     with writer.block(f"if {sizes[0]} != {sizes[1]} or {sizes[0]} != {sizes[2]}:"):
         writer.emit_failure(ValueError, _shape_message, *sizes)
+    return sizes
 
 
 def _write_finite_check(a: Variable, solution: str, writer: Writer) -> None:
