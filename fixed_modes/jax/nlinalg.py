@@ -59,10 +59,12 @@ def solve_general(a: Any, b: Any, frame: Frame) -> Any:
     if is_small(a) and b.dtype == a.dtype and b.ndim <= 2:
         x, is_singular = small_matrices.solve(a, b if b.ndim > 1 else b[:, None])
         refuse_singular(jnp.where(is_singular, 0, 1)[None], frame)
+        # What a later step makes of it is no other error.
+        x = jnp.where(is_singular, 0, x)
         return x if b.ndim > 1 else x[:, 0]
-    lu, pivots, permutation = jax.lax.linalg.lu(a)
-    del pivots
-    refuse_singular(jnp.diagonal(lu, axis1=-2, axis2=-1), frame)
+    lu, _, permutation = jax.lax.linalg.lu(a)
+    pivots = jnp.diagonal(lu, axis1=-2, axis2=-1)
+    refuse_singular(pivots, frame)
     columns = b if b.ndim > 1 else b[:, None]
     rows = jnp.take_along_axis(
         jnp.broadcast_to(columns, (*a.shape[:-2], *columns.shape[-2:])),
@@ -71,6 +73,7 @@ def solve_general(a: Any, b: Any, frame: Frame) -> Any:
     )
     half = jax.lax.linalg.triangular_solve(lu, rows, left_side=True, lower=True, unit_diagonal=True)
     x = jax.lax.linalg.triangular_solve(lu, half, left_side=True, lower=False)
+    x = jnp.where((pivots == 0).any(), 0, x)
     return x if b.ndim > 1 else x[:, 0]
 
 

@@ -71,7 +71,8 @@ def _cholesky_op(op: Cholesky, node: Apply, values: list[Any], frame: Frame) -> 
     failed = jnp.isnan(jnp.diagonal(factor)).any()
     if op.on_error == "raise":
         frame.checks.add(failed, lambda: np.linalg.LinAlgError(NOT_POSITIVE))
-    factor = jnp.where(failed, jnp.nan, jnp.tril(factor))
+    # What a later step makes of it is no other error.
+    factor = jnp.where(failed, 0 if op.on_error == "raise" else jnp.nan, jnp.tril(factor))
     return [factor if op.lower else factor.T.conj()]
 
 
@@ -129,7 +130,8 @@ def _solve(op: Solve, node: Apply, values: list[Any], frame: Frame) -> list[Any]
     if op.assume_a == "pos":
         factor = _cholesky(a, op.lower)
         refuse_nan(jnp.diagonal(factor), frame, NOT_POSITIVE)
-        return [_cho_solve(factor, True, b)]
+        failed = jnp.isnan(jnp.diagonal(factor)).any()
+        return [jnp.where(failed, 0, _cho_solve(factor, True, b))]
     if op.assume_a in ("sym", "her"):
         # SciPy reads one triangle only.
         part = jnp.tril(a, -1) if op.lower else jnp.triu(a, 1)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 #: Larger matrices are left to LAPACK.
-MOST_ROWS = 32
+MOST_ROWS = 48
 
 
 def is_small(a: Any) -> bool:

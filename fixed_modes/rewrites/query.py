@@ -9,6 +9,7 @@ from aesara.graph.rewriting.db import RewriteDatabaseQuery
 
 from fixed_modes.rewrites.arrays import with_array_rewrites
 from fixed_modes.rewrites.branches import with_branch_rewrites
+from fixed_modes.rewrites.complex_constants import with_safe_complex
 from fixed_modes.rewrites.conditional import with_conditional_rewrites
 from fixed_modes.rewrites.elements import with_element_rewrites
 from fixed_modes.rewrites.guards import with_guards
@@ -84,6 +85,7 @@ def with_own_rewrites(query: RewriteDatabaseQuery) -> RewriteDatabaseQuery:
     if _INLINE in query.include and _INLINE not in query.exclude:
         inline = in2out(inline_every_ofg, name="inline_every_ofg")
         query = query.register((inline, _INLINE_POSITION))
-    query = with_element_rewrites(with_safe_lift(with_safe_scan_rewrites(query)))
+    query = with_safe_complex(with_safe_lift(with_safe_scan_rewrites(query)))
+    query = with_element_rewrites(query)
     query = with_array_rewrites(with_conditional_rewrites(with_special_rewrites(query)))
     return with_guards(with_branch_rewrites(query))
