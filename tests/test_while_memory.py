@@ -9,6 +9,8 @@ import pytest
 from aesara.scan.op import Scan
 from aesara.scan.utils import until
 
+import fixed_modes
+
 MODES = ["NUMBA_FIXED", "JAX_FIXED"]
 
 #: So many rows fit into no memory.
@@ -128,3 +130,30 @@ def test_whole_traces_stay_whole(mode: str) -> None:
     np.testing.assert_allclose(trace, rows)
     assert last == rows[-1]
     assert count == len(rows)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("ends", [True, np.int8(3), 0.5, "computed"])
+def test_what_a_step_works_with_lasts_as_long_as_the_step(ends: object, mode: str) -> None:
+    """Also where it is known that there is one step."""
+    start, other = at.imatrix("start"), at.bmatrix("other")
+
+    def step(o: object, s: object) -> object:
+        row = at.alloc(at.constant(-2, dtype="int32"), 1, 5)
+        new = at.set_subtensor(row[::-1][:2], s).sum(axis=0)
+        is_last = at.gt(at.constant(2.0) * 2, 3.0) if ends == "computed" else at.constant(ends)
+        return [o, at.cast(new, "int32")], until(is_last)
+
+    (_, states), _ = aesara.scan(
+        step,
+        outputs_info=[dict(initial=other, taps=[-2]), dict(initial=start, taps=[-2])],
+        n_steps=3,
+    )
+    f = aesara.function([start, other], states, mode=mode)
+    if mode == "NUMBA_FIXED":
+        # Of a loop that is known to end Numba makes none, and memory is taken back in it.
+        assert "if True:" not in fixed_modes.numba_source(f)
+    rows = np.arange(10, dtype="int32").reshape(2, 5)
+    for _ in range(3):
+        found = f(rows, np.full((2, 9), 7, "int8"))
+        np.testing.assert_array_equal(found, rows[:1])

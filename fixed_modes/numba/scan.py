@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Callable
 
-from aesara.graph.basic import Apply, Variable
+from aesara.graph.basic import Apply, Constant, Variable, ancestors
 from aesara.graph.fg import FunctionGraph
 from aesara.scan.op import Scan
 from aesara.tensor.random.type import RandomType
@@ -29,7 +29,7 @@ from fixed_modes.numba.scan_rows import write_row
 from fixed_modes.numba.scan_traces import Carried, Trace, copy_generator
 from fixed_modes.numba.subtensor import integer
 from fixed_modes.numba.views import name_of_whole, row_text
-from fixed_modes.numba.writer import Writer, is_machine_scalar
+from fixed_modes.numba.writer import Literal, Writer, is_machine_scalar
 from fixed_modes.supervisor import may_destroy_outer_input
 
 #: The name of a sequence, its shape, and the name of the array that it is a view of.
@@ -209,7 +209,12 @@ class ScanLoop:
         for traced in self._traced():
             traced.advance(writer)
         if op.info.as_while:
-            with writer.block(f"if {writer.name(op.inner_outputs[-1])}:"):
+            ends = writer.name(op.inner_outputs[-1])
+            if isinstance(ends, Literal) or _is_constant(op.inner_outputs[-1]):
+                # Numba would see that there is one step, and take back the memory of what is
+                # borrowed in it before it is read.
+                ends = f"{writer.hidden(1)} != 0 and {ends}"
+            with writer.block(f"if {ends}:"):
                 writer.emit(f"{self.done} = {self.step} + 1", "break")
 
     def _offer_destinations(self) -> None:
@@ -397,3 +402,8 @@ def _short_sequence_message(index: int) -> Callable[..., str]:
         )
 
     return message
+
+
+def _is_constant(variable: Variable) -> bool:
+    """Say whether a variable of a step is made of nothing that the step gets."""
+    return all(isinstance(v, Constant) or v.owner is not None for v in ancestors([variable]))
