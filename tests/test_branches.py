@@ -208,6 +208,14 @@ def test_nothing_is_copied(name: str) -> None:
     assert buffer.owner.inputs[0].owner.inputs[0].data == 1
 
 
+@pytest.mark.parametrize("length", [3, 5, 40])
+@pytest.mark.parametrize("name", ["new values", "new values of both", "a view", "a product"])
+def test_results_are_written_where_they_go(name: str, length: int) -> None:
+    f = aesara.function(*_graph(name, False, "float64"), mode="NUMBA_FIXED")
+    f(np.minimum(POSITIONS, length - 1), NUMBERS, np.ones(length))
+    assert ".copy()" not in fixed_modes.numba_source(f)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_an_index_out_of_bounds_raises_only_in_the_branch_that_is_taken(mode: str) -> None:
     positions, flags, start = at.lvector("positions"), at.lvector("flags"), at.dvector("start")

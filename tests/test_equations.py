@@ -8,6 +8,8 @@ from typing import Any
 
 import aesara
 import aesara.tensor as at
+import jax
+import jax.experimental
 import numpy as np
 import pytest
 import scipy.linalg
@@ -132,7 +134,6 @@ def test_single_precision_and_integers(mode: str) -> None:
 
 
 def test_jax_differentiates_and_vectorises_small_equations() -> None:
-    jax = pytest.importorskip("jax")
     a, b = at.dmatrix("a"), at.dvector("b")
     function = fixed_modes.jax_function([a, b], [slinalg.solve(a, b), slinalg.cholesky(a)])
     matrix, sides = _matrix(3, "pos"), np.array([1.0, -2.0, 0.5])
@@ -146,3 +147,21 @@ def test_jax_differentiates_and_vectorises_small_equations() -> None:
     np.testing.assert_allclose(many, [x, x / 2], rtol=1e-12)
     # The factor grows with the root.
     np.testing.assert_allclose(factor, np.linalg.cholesky(matrix) / 4, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(("size", "is_called"), [(2, False), (48, False), (60, True)])
+def test_lapack_is_called_for_large_matrices_alone(size: int, is_called: bool) -> None:
+    a, b = at.dmatrix("a"), at.dvector("b")
+    outputs = [
+        slinalg.solve(a, b),
+        nlinalg.matrix_inverse(a),
+        slinalg.solve(a, b, assume_a="pos"),
+        slinalg.solve_triangular(a, b, lower=True),
+        slinalg.cho_solve((a, True), b),
+        slinalg.cholesky(a),
+    ]
+    for output in outputs:
+        function = fixed_modes.jax_function([a, b], [output])
+        with jax.experimental.enable_x64():
+            text = jax.jit(function).lower(np.eye(size), np.ones(size)).compile().as_text()
+        assert ("custom-call" in text) == is_called

@@ -1,7 +1,8 @@
 """Equations with small matrices, written out as loops that XLA compiles.
 
-The calls that JAX makes of LAPACK for them take 15 to 35 us each with the compile options
-that are the fastest for loops, and these take 0.05 to 5 us.  They are the textbook's
+With the compile options that are the fastest for loops, what JAX has for a system of 2 to 48
+equations takes 33 to 58 us: calls of LAPACK.  This takes 0.05 us for 2, 0.7 for 8, 12 for 32
+and 40 for 48.  They are the textbook's
 algorithms, and LAPACK's for so few rows: elimination with partial pivoting, and the
 factors of Cholesky column by column (Golub and Van Loan 2013, sections 3.4, 3.1 and 4.2).
 """

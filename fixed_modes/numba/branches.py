@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Callable
 
@@ -123,12 +124,8 @@ class _Small(_Copied):
         self, out: Variable, values: list[Variable], is_changed: bool, writer: Writer
     ) -> None:
         self.out, self.values, self.is_changed = out, values, is_changed
-        shape = next(filter(None, (fixed_shape(value, writer) for value in values)))
-        self.shape = shape
-        count = 1
-        for length in shape:
-            count *= length
-        self.names = [writer.fresh(out.name or "chosen") for _ in range(count)]
+        self.shape = next(filter(None, (fixed_shape(value, writer) for value in values)))
+        self.names = [writer.fresh(out.name or "chosen") for _ in range(math.prod(self.shape))]
 
     def close(self, branch: int, writer: Writer) -> None:
         dtype = numpy_dtype(self.out.type.dtype)

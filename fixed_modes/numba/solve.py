@@ -9,10 +9,7 @@ import numpy as np
 from aesara.graph.basic import Apply
 from aesara.tensor.slinalg import Solve
 
-from fixed_modes.numba.nlinalg import (
-    cholesky_lower,
-    cholesky_upper,
-)
+from fixed_modes.numba.nlinalg import cholesky_lower
 from fixed_modes.numba.triangular import all_finite, substitute, write_shape_check
 from fixed_modes.numba.writer import Writer
 
@@ -80,11 +77,18 @@ def solve_positive_lower(a: Any, b: Any) -> Any:
 @numba.njit(error_model="numpy")
 def solve_positive_upper(a: Any, b: Any) -> Any:
     """Solve for a positive definite matrix, of which only the upper triangle is read."""
-    x = b.copy()
-    factor = cholesky_upper(a)
-    substitute(factor, x, False, True, False)
-    substitute(factor, x, False, False, False)
-    return x
+    return solve_positive_lower(np.ascontiguousarray(a.T), b)
+
+
+#: What solves the equations, by what is assumed of the matrix, for its lower triangle and
+#: for its upper one.  Before that the matrix is made symmetric by one of `_MIRRORS`.
+_SOLVERS = {
+    "gen": (solve_general, solve_general),
+    "her": (solve_general, solve_general),
+    "pos": (solve_positive_lower, solve_positive_upper),
+    "sym": (solve_general, solve_general),
+}
+_MIRRORS = {"her": (mirror_lower, mirror_upper), "sym": (mirror_lower, mirror_upper)}
 
 
 def write_solve(op: Solve, node: Apply, writer: Writer) -> bool:
@@ -92,33 +96,30 @@ def write_solve(op: Solve, node: Apply, writer: Writer) -> bool:
     a, b = node.inputs
     (out,) = node.outputs
     dtype = out.type.dtype
-    if dtype not in ("float32", "float64") or op.assume_a not in ("gen", "sym", "her", "pos"):
+    if dtype not in ("float32", "float64") or op.assume_a not in _SOLVERS:
         return False
     if a.type.ndim != 2 or b.type.ndim not in (1, 2):
         return False
     if any(v.type.dtype.startswith(("complex", "float16")) for v in (a, b)):
         return False
     write_shape_check(a, b, writer)
-    matrix, sides = (
+    values = [
         writer.name(v) if v.type.dtype == dtype else f"{writer.name(v)}.astype(np.{dtype})"
         for v in (a, b)
-    )
+    ]
     if b.type.ndim == 1:
-        sides = f"{sides}.copy().reshape({writer.name(b)}.shape[0], 1)"
-    known = [writer.fresh(hint) for hint in ("matrix", "sides")]
-    writer.emit(f"{known[0]} = {matrix}", f"{known[1]} = {sides}")
+        values[1] = f"{values[1]}.copy().reshape({writer.length(b, 0)}, 1)"
+    matrix, sides = writer.fresh("matrix"), writer.fresh("sides")
+    writer.emit(f"{matrix} = {values[0]}", f"{sides} = {values[1]}")
     if op.check_finite:
         finite = writer.use_global("all_finite", all_finite)
-        with writer.block(f"if not ({finite}({known[0]}) and {finite}({known[1]})):"):
+        with writer.block(f"if not ({finite}({matrix}) and {finite}({sides})):"):
             writer.emit_failure(ValueError, lambda: "array must not contain infs or NaNs")
-    if op.assume_a in ("sym", "her"):
-        mirror = mirror_lower if op.lower else mirror_upper
-        known[0] = f"{writer.use_global(mirror.__name__, mirror)}({known[0]})"
-    if op.assume_a == "pos":
-        solve = solve_positive_lower if op.lower else solve_positive_upper
-    else:
-        solve = solve_general
-    called = f"{writer.use_global(solve.__name__, solve)}({', '.join(known)})"
-    name = writer.define(out, "solved")
-    writer.emit(f"{name} = {called}{'[:, 0]' if b.type.ndim == 1 else ''}")
+    triangle = 0 if op.lower else 1
+    if op.assume_a in _MIRRORS:
+        mirror = _MIRRORS[op.assume_a][triangle]
+        writer.emit(f"{matrix} = {writer.use_global(mirror.__name__, mirror)}({matrix})")
+    solve = _SOLVERS[op.assume_a][triangle]
+    solved = f"{writer.use_global(solve.__name__, solve)}({matrix}, {sides})"
+    writer.emit(f"{writer.define(out, 'solved')} = {solved}{'[:, 0]' if b.type.ndim == 1 else ''}")
     return True

@@ -298,3 +298,21 @@ def test_memory_for_a_trace_is_taken_once(size: int) -> None:
     found, whole = more(rows, state)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(whole, [state, *expected], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [5, 16])
+def test_the_compiler_does_not_know_of_short_rows(size: int) -> None:
+    """LLVM makes no vector instructions for them, since it has to check for overlaps."""
+    x = at.dmatrix("x")
+    states, _ = aesara.scan(
+        lambda r, s: 0.5 * s + at.outer(r, r), sequences=[x], outputs_info=[at.eye(size)]
+    )
+    f = aesara.function([x], states[-1], mode=MODE)
+    rows, expected = np.random.default_rng(3).normal(size=(7, size)), np.eye(size)
+    for row in rows:
+        expected = 0.5 * expected + np.outer(row, row)
+    np.testing.assert_allclose(f(rows), expected, rtol=1e-12)
+    step = fixed_modes.numba_source(f).partition("for step in range(")[2]
+    # An outer loop may be known, and is as long as the inner one.
+    assert step.count(f"in range({size}):") <= 1
+    assert "state_buffer" in step
