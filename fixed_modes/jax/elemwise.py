@@ -13,6 +13,7 @@ from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.math import Argmax, MaxAndArgmax, Mean, MulWithoutZeros
 
 from fixed_modes.jax.dispatch import jax_lower
+from fixed_modes.jax.extremes import argmax, max_and_argmax
 from fixed_modes.jax.frame import Frame
 from fixed_modes.jax.scalar import as_dtype, check_division, lower_composite, scalar_lower
 
@@ -83,12 +84,8 @@ def _careduce(op: CAReduce, node: Apply, values: list[Any], frame: Frame) -> lis
     raise NotImplementedError(f"No JAX conversion for a reduction by {scalar_op}")
 
 
-def _argmax(x: Any, axis: Any) -> Any:
-    axes = tuple(range(x.ndim)) if axis is None else tuple(int(a) % x.ndim for a in axis)
-    kept = [a for a in range(x.ndim) if a not in axes]
-    x = jnp.transpose(x, (*kept, *axes))
-    flat = x.reshape((*x.shape[: len(kept)], int(np.prod(x.shape[len(kept) :]))))
-    return jnp.argmax(flat, axis=-1)
+def _searched_axes(x: Any, axis: Any) -> tuple[int, ...]:
+    return tuple(range(x.ndim)) if axis is None else tuple(int(a) % x.ndim for a in axis)
 
 
 @jax_lower.register(MaxAndArgmax)
@@ -96,11 +93,10 @@ def _max_and_argmax(op: MaxAndArgmax, node: Apply, values: list[Any], frame: Fra
     (x,) = values
     if x.ndim == 0:
         return [x, np.zeros((), "int64")]
-    axes = None if op.axis is None else tuple(int(a) for a in op.axis)
-    return [jnp.max(x, axis=axes), _argmax(x, axes)]
+    return list(max_and_argmax(x, _searched_axes(x, op.axis)))
 
 
 @jax_lower.register(Argmax)
 def _argmax_op(op: Argmax, node: Apply, values: list[Any], frame: Frame) -> list[Any]:
     (x,) = values
-    return [np.zeros((), "int64") if x.ndim == 0 else _argmax(x, op.axis)]
+    return [np.zeros((), "int64") if x.ndim == 0 else argmax(x, _searched_axes(x, op.axis))]
