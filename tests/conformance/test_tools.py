@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.conformance import not_applicable, upstream
-from tests.conformance.check import Mismatch, _is_about_rows_of_no_step, check
+from tests.conformance.check import (
+    Mismatch,
+    Outcome,
+    _is_about_rows_of_no_step,
+    _nearer_results,
+    check,
+)
 from tests.conformance.fuzz import SCRIPTS, Campaign
 from tests.conformance.program import Program
 from tests.conformance.upstream_source import Runner
@@ -58,9 +65,25 @@ def test_a_result_that_only_rewrites_account_for_is_told():
     assert check(program("x - x", "np.array([np.nan, 1.0])"), "JAX_FIXED") == "rewritten"
 
 
+def test_each_result_may_be_the_rewritten_one_or_not():
+    nan, one, two = np.array([np.nan, 1.0]), np.array([0.0, 1.0]), np.array([2.0, 2.0])
+    expected, rewritten = Outcome([nan, two]), Outcome([one, np.array([2.0])])
+    chosen = _nearer_results(expected, rewritten, Outcome([one, two])).results
+    np.testing.assert_array_equal(chosen[0], one)
+    np.testing.assert_array_equal(chosen[1], two)
+    wrong = Outcome([one, np.array([2.0, 3.0])])
+    chosen = _nearer_results(expected, rewritten, wrong).results
+    np.testing.assert_array_equal(chosen[1], rewritten.results[1])
+
+
 @pytest.mark.parametrize(
     ("message", "is_about"),
     [
+        (
+            "non-broadcastable output operand with shape (0,1) "
+            "doesn't match the broadcast shape (0,0)",
+            True,
+        ),
         ("operands could not be broadcast together with shapes (0,3) (0,0) (0,3) ", True),
         ("operands could not be broadcast together with shapes (0,0,0) (0,2,3) ", True),
         ("operands could not be broadcast together with shapes (2,3) (3,3) ", False),
