@@ -198,7 +198,6 @@ _IN_OUTPUT_DTYPE: dict[type, Callable[..., Any]] = {
     aes.TrueDivide: jnp.true_divide,
     aes.FloorDivide: _floor_divide,
     aes.Mod: jnp.mod,
-    aes.Pow: _power,
     aes.ScalarMaximum: jnp.maximum,
     aes.ScalarMinimum: jnp.minimum,
     aes.OR: jnp.bitwise_or,
@@ -281,6 +280,18 @@ for _class, _function in _IN_OUTPUT_DTYPE.items():
     _register_in_output_dtype(_class, _function)
 for _class, _function in _IN_COMMON_DTYPE.items():
     _register_in_common_dtype(_class, _function)
+
+
+@scalar_lower.register(aes.Pow)
+def _pow(op: aes.Pow, node: Apply, values: Sequence[Any]) -> Any:
+    dtype = out_dtype(node)
+    x, y = values
+    if dtype == "float64" and is_concrete(y) and np.size(y) == 1:
+        exponent = float(np.ravel(y)[0])
+        if abs(exponent) == 1.5:
+            value = elementary.power_of_one_and_a_half(as_dtype(x, dtype), exponent < 0)
+            return value.reshape(np.broadcast_shapes(np.shape(x), np.shape(y)))
+    return _power(as_dtype(x, dtype), as_dtype(y, dtype))
 
 
 @scalar_lower.register(aes.InRange)

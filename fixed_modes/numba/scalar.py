@@ -149,10 +149,21 @@ def _pow(op: ScalarOp, x: list[Operand], dtype: str, writer: Writer) -> str:
     # In floating point also for integers, as in C; an integer exponent is
     # converted, since LLVM's power for those is missing for some widths.
     computed = dtype if np.dtype(dtype).kind in "fc" else "float64"
+    if dtype == computed == "float64" and x[1].value is not None and abs(x[1].value) == 1.5:
+        return _power_of_one_and_a_half(x[0].to(dtype), x[1].value < 0, writer)
     text = f"{x[0].to(computed)} ** {x[1].to(computed)}"
     return (
         text if dtype == computed == "float64" else converted(text, np.dtype(computed).kind, dtype)
     )
+
+
+def _power_of_one_and_a_half(base: Operand, is_inverse: bool, writer: Writer) -> str:
+    """Write a root and a product, which are vector code where a power is a call."""
+    name = writer.fresh("base")
+    writer.emit(f"{name} = {f'1.0 / {base}' if is_inverse else base}")
+    writer.globals["math"] = math
+    # The power of minus infinity is infinity.
+    return f"(np.inf if {name} == -np.inf else {name} * math.sqrt({name}))"
 
 
 @register(aes.Neg)
