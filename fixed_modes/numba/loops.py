@@ -19,7 +19,7 @@ from fixed_modes.numba import elementary
 from fixed_modes.numba.elements import LONGEST_AXIS
 from fixed_modes.numba.scalar import Operand, write_scalar_nodes
 from fixed_modes.numba.scalar_functions import vector_function
-from fixed_modes.numba.writer import Writer
+from fixed_modes.numba.writer import SHORT, Writer
 
 # So many elements pay for the loops.
 _LEAST_ELEMENTS = 16
@@ -29,8 +29,8 @@ _MOST_WRITTEN_OUT = 12
 _MOST_FUNCTIONS = 4
 
 
-def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]:
-    """Open a loop over each axis, and give the indices."""
+def open_loops(nest: ExitStack, lengths: list[str], writer: Writer, around: int = 0) -> list[str]:
+    """Open a loop over each axis, inside `around` loops, and give the indices."""
     indices = []
     for axis, length in enumerate(lengths, start=1):
         if length == "1":
@@ -41,6 +41,9 @@ def open_loops(nest: ExitStack, lengths: list[str], writer: Writer) -> list[str]
         few = _MOST_WRITTEN_OUT if lengths.count("1") == len(lengths) - 1 else LONGEST_AXIS
         if axis == len(lengths) and length.isdigit() and int(length) > few:
             length = writer.hidden(int(length))
+        elif axis == len(lengths) and axis + around > 1 and writer.is_short(length):
+            # LLVM writes out a loop of which it knows that it is short.
+            length = f"min({length}, {SHORT})"
         nest.enter_context(writer.block(f"for {indices[-1]} in range({length}):"))
     return indices
 

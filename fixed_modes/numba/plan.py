@@ -152,6 +152,10 @@ class Plan:
         """Give the place of a value among the parameters of the compiled code."""
         return self._parameters.setdefault(known, len(self._parameters))
 
+    def known(self, place: int) -> Known:
+        """Give the value at a place among the parameters of the compiled code."""
+        return list(self._parameters)[place]
+
     def replay(self, n_inputs: int) -> Replay:
         """Give what does all this again for another call with so many inputs."""
         return Replay(list(self._parameters), self._guards, n_inputs)

@@ -96,14 +96,18 @@ def _write_totals(
             start = f"rank({sign}{start})"
         writer.emit(f"{own} = {start}")
         with ExitStack() as inner:
-            indices += open_loops(inner, source.lengths[n_kept:], writer)
+            indices += open_loops(inner, source.lengths[n_kept:], writer, around=n_kept)
             inner.enter_context(writer.elements_of(x))
             element = source.read(indices, writer).to(dtype)
             if by_rank:
                 name = writer.fresh("element")
                 writer.emit(f"{name} = rank({sign}{element})")
                 writer.emit(f"{own} = {name} if {name} > {own} else {own}")
-            elif is_float and isinstance(scalar_op, aes.Add):
+            elif (
+                is_float
+                and isinstance(scalar_op, aes.Add)
+                and not (x.type.ndim > 1 and writer.is_short(source.lengths[-1]))
+            ):
                 writer.globals["plus"] = plus
                 writer.emit(f"{own} = plus({own}, {element})")
             else:

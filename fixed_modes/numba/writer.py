@@ -21,6 +21,8 @@ from fixed_modes.numba.source import Hoisted, Line, Source
 
 # So many elements fill a vector of the processor.
 _VECTOR = 8
+# So many steps of a loop in a loop are written out, if they are not more.
+SHORT = 4
 # Names that the generated code uses itself.
 ERROR = "error"
 PLAN = "plan"
@@ -193,6 +195,18 @@ class Writer:
             return False
         length = self.shape(self._elements_of)[-1]
         return length is None or self.plan.decide(f"{{}} >= {_VECTOR}", length)
+
+    def is_short(self, length: str) -> bool:
+        """Decide whether a loop of this length has so few steps that they are written out.
+
+        The code that follows from it is for such lengths alone.
+        """
+        if not self.is_in_loop:
+            return False
+        for place, name in self._parameters.items():
+            if name == length:
+                return self.plan.decide(f"{{}} <= {SHORT}", self.plan.known(place))
+        return False
 
     @contextmanager
     def loop(self, header: str) -> Iterator[None]:
